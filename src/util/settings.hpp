@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDNN_TUNE_* variables (README, "Environment"). Every one is optional; a bad value is named once in `warnings`
+// and its default used.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cudnn_tune {
+
+enum class Mode : std::uint8_t { tune, read, strict, record, retune, off };
+enum class Effort : std::uint8_t { fast, normal, exhaustive };
+enum class LogLevel : std::uint8_t { warn, info, debug, off };
+
+struct WorkspaceCap {
+    std::int64_t bytes = -1;  // -1: no cap in bytes
+    int percent = -1;         // of the GPU's memory; -1: no cap in percent
+};
+
+struct Settings {
+    std::string cache_path;  // empty: the library forwards everything
+    std::vector<std::string> system_cache_paths;
+    Mode mode = Mode::tune;
+    Effort effort = Effort::normal;
+    double problem_budget_s = 2;
+    double process_budget_s = 120;
+    WorkspaceCap workspace_cap;
+    LogLevel log_level = LogLevel::warn;
+    std::string log_file;  // %p is the process id
+    std::vector<std::string> warnings;
+};
+
+// `get` returns the value of a variable or nullptr, as getenv does.
+[[nodiscard]] Settings read_settings(const char* (*get)(const char* name));
+
+[[nodiscard]] std::string_view name_of(Mode);
+
+}  // namespace cudnn_tune
