@@ -67,6 +67,8 @@ struct EngineApi {
     // Asked before the real call, and only for CUDNN_ATTR_ENGINEHEUR_RESULTS.
     bool (*backend_results)(const CudnnLibrary*, abi::BackendDescriptor, int type, std::int64_t requested,
                             std::int64_t* count, void* elements, abi::Status* status);
+    // A wrapper for an NVRTC function that cuDNN looks up with dlsym, or null to hand out `real` itself.
+    void* (*wrap_nvrtc)(const char* name, void* real);
     // Called once at process exit, from a fini function: flush counters, free nothing.
     void (*finish)();
 };
