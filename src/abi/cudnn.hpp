@@ -109,7 +109,11 @@ struct AlgoPerf {
 
 // Functions that are called (not hooked) on a real library.
 using GetVersionFn = std::size_t (*)();
+using CreateHandleFn = Status (*)(Handle*);
+using HandleFn = Status (*)(Handle);
 using GetStreamFn = Status (*)(Handle, Stream*);
+using SetStreamFn = Status (*)(Handle, Stream);
+using GetTensorSizeFn = Status (*)(TensorDescriptor, std::size_t* bytes);
 using GetTensorNdDescriptorFn = Status (*)(TensorDescriptor, int requested, DataType*, int* nb_dims, int* dims,
                                            int* strides);
 using GetFilterNdDescriptorFn = Status (*)(FilterDescriptor, int requested, DataType*, TensorFormat*, int* nb_dims,

@@ -47,10 +47,14 @@ State& state() {
 
 spdlog::level::level_enum spdlog_level(LogLevel level) {
     switch (level) {
-        case LogLevel::debug: return spdlog::level::debug;
-        case LogLevel::info: return spdlog::level::info;
-        case LogLevel::warn: return spdlog::level::warn;
-        case LogLevel::off: break;
+        case LogLevel::debug:
+            return spdlog::level::debug;
+        case LogLevel::info:
+            return spdlog::level::info;
+        case LogLevel::warn:
+            return spdlog::level::warn;
+        case LogLevel::off:
+            break;
     }
     return spdlog::level::off;
 }
@@ -97,8 +101,9 @@ void log_message(LogLevel level, std::string_view message) {
 
 void warn_once(std::string_view kind, std::string_view message) {
     {
-        const std::lock_guard lock(state().warned_mutex);
-        if (!state().warned.emplace(kind).second) {
+        // Held by a thread that a fork left behind, it would never come free: the message is dropped then.
+        const std::unique_lock lock(state().warned_mutex, std::try_to_lock);
+        if (!lock || !state().warned.emplace(kind).second) {
             return;
         }
     }

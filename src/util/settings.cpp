@@ -16,6 +16,8 @@ constexpr std::array<std::pair<std::string_view, Mode>, 6> k_modes{{{"tune", Mod
                                                                     {"off", Mode::off}}};
 constexpr std::array<std::pair<std::string_view, Effort>, 3> k_efforts{
     {{"fast", Effort::fast}, {"normal", Effort::normal}, {"exhaustive", Effort::exhaustive}}};
+constexpr std::array<std::pair<std::string_view, CompileMode>, 3> k_compile_modes{
+    {{"on", CompileMode::on}, {"read", CompileMode::read}, {"off", CompileMode::off}}};
 constexpr std::array<std::pair<std::string_view, LogLevel>, 4> k_levels{
     {{"warn", LogLevel::warn}, {"info", LogLevel::info}, {"debug", LogLevel::debug}, {"off", LogLevel::off}}};
 
@@ -56,8 +58,7 @@ class Reader {
     }
 
     void warn(const char* name, const std::string& what) {
-        m_warnings.push_back(std::string(name) + "=" + std::string(text(name)) + " " + what +
-                             "; the default is used");
+        m_warnings.push_back(std::string(name) + "=" + std::string(text(name)) + " " + what + "; the default is used");
     }
 
   private:
@@ -129,6 +130,7 @@ Settings read_settings(const char* (*get)(const char* name)) {
     }
     reader.choose("CUDNN_TUNE_MODE", k_modes, settings.mode);
     reader.choose("CUDNN_TUNE_EFFORT", k_efforts, settings.effort);
+    reader.choose("CUDNN_TUNE_COMPILE", k_compile_modes, settings.compile_mode);
     reader.choose("CUDNN_TUNE_LOG", k_levels, settings.log_level);
     settings.log_file = reader.text("CUDNN_TUNE_LOG_FILE");
     read_budget(reader, settings);

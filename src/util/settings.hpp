@@ -12,6 +12,8 @@ namespace cudnn_tune {
 
 enum class Mode : std::uint8_t { tune, read, strict, record, retune, off };
 enum class Effort : std::uint8_t { fast, normal, exhaustive };
+// Whether binaries that NVRTC made for cuDNN are kept beside the cache: kept and used, only used, neither.
+enum class CompileMode : std::uint8_t { on, read, off };
 enum class LogLevel : std::uint8_t { warn, info, debug, off };
 
 struct WorkspaceCap {
@@ -27,6 +29,7 @@ struct Settings {
     double problem_budget_s = 2;
     double process_budget_s = 120;
     WorkspaceCap workspace_cap;
+    CompileMode compile_mode = CompileMode::on;
     LogLevel log_level = LogLevel::warn;
     std::string log_file;  // %p is the process id
     std::vector<std::string> warnings;

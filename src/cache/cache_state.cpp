@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/cache_state.hpp"
+
+#include <unistd.h>
+
+#include "util/log.hpp"
+
+namespace cudnn_tune::cache {
+namespace {
+
+// How much a record knows about its key.
+int weight_of(RecordStatus status) {
+    switch (status) {
+        case RecordStatus::wanted:
+            return 0;
+        case RecordStatus::provisional:
+            return 1;
+        default:
+            return 2;
+    }
+}
+
+std::string directory_of(const std::string& absolute_path) {
+    const std::size_t slash = absolute_path.find_last_of('/');
+    return slash == 0 || slash == std::string::npos ? "/" : absolute_path.substr(0, slash);
+}
+
+// The lock file, the directory of side files and a replacement by rename must be beside the file itself, whatever
+// symbolic link leads to it and wherever the program changes its directory to.
+std::string resolved(const CacheOptions& options, std::optional<Error>& problem) {
+    auto path = resolve_path(*options.files, options.path);
+    if (path.ok()) {
+        return *path;
+    }
+    problem = io_error("use", options.path, path.error_number());
+    return options.path;
+}
+
+}  // namespace
+
+CacheState::CacheState(const CacheOptions& options)
+    : m_options(options),
+      m_process(::getpid()),
+      m_path(resolved(options, m_path_problem)),
+      m_lock_file(*options.files, *options.clock, m_path + ".lock"),
+      m_top(*options.files, m_path, options.read_only ? Journal::Access::read : Journal::Access::append,
+            options.digest),
+      m_side_files(*options.files, *options.clock, m_path + ".d", options.digest) {
+    for (const std::string& below : options.system_paths) {
+        m_below.push_back(std::make_unique<Journal>(*options.files, below, Journal::Access::read, options.digest));
+    }
+    m_counters.found_by_layer.resize(1 + m_below.size());
+    refresh_locked();
+    if (!options.read_only) {
+        if (const auto problem = find_problem()) {
+            warn_once("cache-store", problem->message);
+        }
+    } else if (m_top.problem()) {
+        warn_once("cache-store", m_top.problem()->message);
+    }
+    for (const auto& journal : m_below) {
+        if (journal->state() == JournalState::unusable && journal->problem()) {
+            warn_once("cache-layer", journal->problem()->message);
+        }
+    }
+}
+
+std::shared_ptr<const Record> CacheState::find_in_top(const key::KeyText& key, const Digest& digest) {
+    auto record = m_top.find(key, digest);
+    auto beside = m_side_files.find(key, digest);
+    const bool beside_wins = beside != nullptr && (record == nullptr || beside->revision > record->revision);
+    return beside_wins ? beside : record;
+}
+
+std::shared_ptr<const Record> CacheState::find(const key::KeyText& key, const Digest& digest) {
+    const std::lock_guard lock(m_mutex);
+    std::shared_ptr<const Record> wanted;
+    for (std::size_t layer = 0; layer <= m_below.size(); ++layer) {
+        auto record = layer == 0 ? find_in_top(key, digest) : m_below[layer - 1]->find(key, digest);
+        if (record != nullptr && record->status != RecordStatus::wanted) {
+            ++m_counters.found_by_layer[layer];
+            return record;
+        }
+        if (wanted == nullptr) {
+            wanted = std::move(record);
+        }
+    }
+    ++m_counters.not_found;
+    return wanted;
+}
+
+bool CacheState::refresh() {
+    const std::lock_guard lock(m_mutex);
+    return refresh_locked();
+}
+
+bool CacheState::refresh_locked() {
+    bool changed = m_top.refresh();
+    changed = m_side_files.refresh() || changed;
+    for (const auto& journal : m_below) {
+        changed = journal->refresh() || changed;
+    }
+    return changed;
+}
+
+std::optional<Error> CacheState::store_problem() {
+    const std::lock_guard lock(m_mutex);
+    return find_problem();
+}
+
+std::optional<Error> CacheState::find_problem() {
+    if (m_options.read_only) {
+        return Error{ErrorCategory::invalid, m_path + " is only read"};
+    }
+    if (m_path_problem) {
+        return m_path_problem;
+    }
+    if (m_top.problem()) {
+        return m_top.problem();
+    }
+    if (m_top.state() == JournalState::missing) {
+        if (const IoStatus made = m_options.files->check_writable(directory_of(m_path)); !made) {
+            return io_error("make", m_path, made.error_number());
+        }
+    }
+    return std::nullopt;
+}
+
+Result<Lease> CacheState::lease(std::int64_t byte, std::int64_t deadline_ns) {
+    return m_lock_file.acquire(byte, deadline_ns);
+}
+
+// FORMAT.md, section "Appending", in the same steps.
+Result<std::shared_ptr<const Record>> CacheState::publish(Record record) {
+    Result<std::shared_ptr<const Record>> effective = Error{ErrorCategory::invalid, ""};
+    if (const auto problem = store_problem()) {
+        effective = *problem;
+    } else if (auto draft = encode_record(record, m_options.digest); !draft) {  // now, not while the lock is held
+        effective = draft.error();
+    } else {
+        effective = try_publish(record, *draft);
+        if (effective.ok() && *effective == nullptr) {
+            // Somebody without our lock (a person's `mv`) replaced the file between our look and our write.
+            effective = try_publish(record, *draft);
+        }
+    }
+    if (effective.ok() && *effective == nullptr) {
+        effective = Error{ErrorCategory::io, "a record written to " + m_path + " could not be read back"};
+    }
+    const std::lock_guard lock(m_mutex);
+    if (!effective) {
+        ++m_counters.not_stored;
+    } else {
+        ++(**effective == record ? m_counters.published : m_counters.adopted);
+    }
+    return effective;
+}
+
+Result<std::shared_ptr<const Record>> CacheState::try_publish(Record& record, std::string& draft) {
+    // After a lock that did not come, the holder is probably stuck: later records do not wait as long for it again.
+    const std::int64_t wait_ns = m_last_was_busy ? m_options.lock_wait_ns / 16 : m_options.lock_wait_ns;
+    auto lease = m_lock_file.acquire(k_append_byte, m_options.clock->monotonic_ns() + wait_ns);
+    const bool is_busy = !lease.ok() && lease.error().category == ErrorCategory::busy;
+    m_last_was_busy = is_busy;
+    const std::lock_guard lock(m_mutex);
+    if (is_busy) {
+        ++m_counters.lock_busy;
+        return lease.error();
+    }
+    if (!lease.ok()) {
+        ++m_counters.lock_refused;
+    }
+    return store(record, draft, lease);
+}
+
+Result<Journal*> CacheState::prepare_target(bool is_locked) {
+    const auto kind = is_locked ? IoResult<FileSystemKind>(FileSystemKind::local)
+                                : m_options.files->file_system_kind(directory_of(m_path));
+    if (kind.ok() && *kind == FileSystemKind::local) {
+        if (const Status ready = m_top.prepare_append(); !ready) {
+            return ready.error();
+        }
+        m_side_files.refresh();
+        return &m_top;
+    }
+    m_top.refresh();
+    m_side_files.refresh();
+    return m_side_files.prepare_own();
+}
+
+Result<std::shared_ptr<const Record>> CacheState::store(Record& record, std::string& draft, Result<Lease>& lease) {
+    const Digest digest = m_options.digest(record.key);
+    const auto target = prepare_target(lease.ok());
+    if (!target) {
+        return target.error();
+    }
+    if (auto theirs = find_in_top(record.key, digest); theirs != nullptr && theirs->revision >= record.revision) {
+        if (weight_of(record.status) <= weight_of(theirs->status)) {
+            return theirs;
+        }
+        record.revision = theirs->revision + 1;
+        const auto line = encode_record(record, m_options.digest);
+        if (!line) {
+            return line.error();
+        }
+        draft = *line;
+    }
+    if (const Status appended = (*target)->append(draft); !appended) {
+        return appended.error();
+    }
+    if (lease.ok()) {
+        lease->release();
+    }
+    m_top.refresh();
+    m_side_files.refresh();
+    auto effective = find_in_top(record.key, digest);
+    return effective != nullptr && effective->revision >= record.revision ? effective : nullptr;
+}
+
+CacheCounters CacheState::counters() {
+    const std::lock_guard lock(m_mutex);
+    JournalCounters sum = m_top.counters();
+    m_side_files.add_counters(sum);
+    for (const auto& journal : m_below) {
+        sum.damaged_lines += journal->counters().damaged_lines;
+        sum.rescans += journal->counters().rescans;
+        sum.read_errors += journal->counters().read_errors;
+    }
+    CacheCounters counters = m_counters;
+    counters.damaged_lines = sum.damaged_lines;
+    counters.rescans = sum.rescans;
+    counters.read_errors = sum.read_errors;
+    return counters;
+}
+
+}  // namespace cudnn_tune::cache

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of Cache that belongs to one process; see cache_table.hpp, whose functions it implements.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cache/cache_table.hpp"
+#include "cache/journal.hpp"
+#include "cache/side_files.hpp"
+
+namespace cudnn_tune::cache {
+
+class CacheState {
+  public:
+    explicit CacheState(const CacheOptions& options);
+
+    [[nodiscard]] std::shared_ptr<const Record> find(const key::KeyText&, const Digest&);
+    bool refresh();
+    [[nodiscard]] Result<std::shared_ptr<const Record>> publish(Record record);
+    [[nodiscard]] std::optional<Error> store_problem();
+    [[nodiscard]] Result<Lease> lease(std::int64_t byte, std::int64_t deadline_ns);
+    [[nodiscard]] CacheCounters counters();
+    [[nodiscard]] pid_t process() const { return m_process; }
+
+  private:
+    // One round of publish(). `draft` is the line of `record`; both change if another revision has to be written.
+    // Null if what was written cannot be found.
+    [[nodiscard]] Result<std::shared_ptr<const Record>> try_publish(Record& record, std::string& draft);
+    [[nodiscard]] Result<std::shared_ptr<const Record>> store(Record& record, std::string& draft, Result<Lease>& lease);
+    [[nodiscard]] Result<Journal*> prepare_target(bool is_locked);
+    [[nodiscard]] std::shared_ptr<const Record> find_in_top(const key::KeyText&, const Digest&);
+    bool refresh_locked();
+    [[nodiscard]] std::optional<Error> find_problem();
+
+    const CacheOptions& m_options;
+    pid_t m_process;
+    std::optional<Error> m_path_problem;
+    std::string m_path;  // absolute, without symbolic links
+    LockFile m_lock_file;
+    std::mutex m_mutex;  // guards everything below; never held while a file lock is waited for
+    Journal m_top;
+    SideFiles m_side_files;
+    std::vector<std::unique_ptr<Journal>> m_below;
+    CacheCounters m_counters;
+    std::atomic<bool> m_last_was_busy{false};
+};
+
+}  // namespace cudnn_tune::cache

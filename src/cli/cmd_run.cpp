@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// cudnn-tune run: becomes another program, with the library in front of it.
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "cli/command.hpp"
+#include "cli/library_files.hpp"
+#include "util/settings.hpp"
+
+namespace cudnn_tune::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+    std::string cache;
+    std::string mode;
+    std::string effort;
+    bool prints_statistics = false;
+    std::vector<std::string> program;
+};
+
+std::string variable(const char* name) {
+    const char* const value = std::getenv(name);
+    return value != nullptr ? value : "";
+}
+
+void set_variable(const char* name, const std::string& value) {
+    if (::setenv(name, value.c_str(), 1) != 0) {
+        throw Failure(k_exit_run, std::string("cannot set ") + name + ": " + std::strerror(errno));
+    }
+}
+
+// The program may change its folder before it uses cuDNN, and its children run elsewhere.
+std::string absolute_cache_path(const Options& options) {
+    const std::string path = options.cache.empty() ? variable("CUDNN_TUNE_CACHE") : options.cache;
+    if (path.empty()) {
+        throw Failure(k_exit_run,
+                      "no cache file is named; give one, for example --cache ~/.cache/cudnn-tune.jsonl, or set "
+                      "CUDNN_TUNE_CACHE");
+    }
+    std::error_code error;
+    const fs::path absolute = fs::absolute(path, error);
+    if (error) {
+        throw Failure(k_exit_run, "cannot find out the current folder: " + error.message());
+    }
+    // The program runs all the same: a job must not end because its cache cannot be kept.
+    if (fs::is_directory(absolute, error)) {
+        warn(absolute.string() +
+             " is a folder, not a file: nothing can be kept (where it is a Docker mount, mount the "
+             "folder above it instead)");
+    } else if (!fs::is_directory(absolute.parent_path(), error)) {
+        warn("the folder " + absolute.parent_path().string() + " does not exist: nothing can be kept until it does");
+    }
+    return absolute.lexically_normal().string();
+}
+
+std::vector<std::string> program_of(const Options& options, const Invocation& invocation) {
+    std::vector<std::string> program = options.program;
+    if (program.empty()) {
+        program = invocation.program;
+    } else if (!invocation.program.empty()) {
+        program.emplace_back("--");
+        program.insert(program.end(), invocation.program.begin(), invocation.program.end());
+    }
+    if (program.empty()) {
+        throw Failure(k_exit_usage, "no program is named; write cudnn-tune run [options] -- PROGRAM [arguments]");
+    }
+    if (!options.program.empty() && program.front().starts_with('-')) {
+        throw Failure(k_exit_usage, "run has no option " + program.front() +
+                                        "; cudnn-tune run --help lists them, and what belongs to the program follows "
+                                        "its name");
+    }
+    return program;
+}
+
+[[noreturn]] void execute(const std::vector<std::string>& program) {
+    std::vector<char*> arguments;
+    arguments.reserve(program.size() + 1);
+    for (const std::string& argument : program) {
+        arguments.push_back(const_cast<char*>(argument.c_str()));
+    }
+    arguments.push_back(nullptr);
+    ::execvp(arguments[0], arguments.data());
+    const int error_number = errno;
+    if (error_number == ENOENT && fs::exists(program.front()) && program.front().find('/') != std::string::npos) {
+        throw Failure(k_exit_no_exec, program.front() + " cannot be executed: its interpreter does not exist");
+    }
+    if (error_number == ENOENT) {
+        throw Failure(k_exit_no_program, "there is no program " + program.front());
+    }
+    throw Failure(k_exit_no_exec, program.front() + " cannot be executed: " + std::strerror(error_number));
+}
+
+[[noreturn]] void run(const Options& options, const Invocation& invocation) {
+    const std::vector<std::string> program = program_of(options, invocation);
+    const Result<std::string> directory = own_directory();
+    if (!directory) {
+        throw Failure(k_exit_run, directory.error().message);
+    }
+    const Result<std::string> shim = find_shim(*directory);
+    if (!shim) {
+        throw Failure(k_exit_run, shim.error().message);
+    }
+    if (!options.mode.empty()) {
+        set_variable("CUDNN_TUNE_MODE", options.mode);
+    }
+    if (!options.effort.empty()) {
+        set_variable("CUDNN_TUNE_EFFORT", options.effort);
+    }
+    const bool is_off = variable("CUDNN_TUNE_MODE") == name_of(Mode::off);
+    if (!is_off || !options.cache.empty() || !variable("CUDNN_TUNE_CACHE").empty()) {
+        set_variable("CUDNN_TUNE_CACHE", absolute_cache_path(options));
+    }
+    if (options.prints_statistics && variable("CUDNN_TUNE_LOG") != "debug") {
+        set_variable("CUDNN_TUNE_LOG", "info");
+    }
+    set_variable("LD_PRELOAD", preload_list(variable("LD_PRELOAD"), *shim));
+    execute(program);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, const Invocation& invocation) {
+    const auto options = std::make_shared<Options>();
+    CLI::App* const command = app.add_subcommand("run", "Run a program with its cuDNN choices tuned");
+    command->footer(
+        "The program and its arguments follow \"--\".\nExample: cudnn-tune run --cache ~/.cache/cudnn-tune.jsonl -- "
+        "python3 train.py --epochs 10");
+    command->add_option("--cache", options->cache, "The cache file; made if missing (default: $CUDNN_TUNE_CACHE)")
+        ->type_name("FILE");
+    std::vector<std::string> modes;
+    for (const Mode mode : {Mode::tune, Mode::read, Mode::strict, Mode::record, Mode::retune, Mode::off}) {
+        modes.emplace_back(name_of(mode));
+    }
+    command->add_option("--mode", options->mode, "What to do with a problem that the file lacks (default: tune)")
+        ->check(CLI::IsMember(modes));
+    command->add_option("--effort", options->effort, "How much to measure (default: normal)")
+        ->check(CLI::IsMember(std::vector<std::string>{"fast", "normal", "exhaustive"}));
+    command->add_flag("--stats", options->prints_statistics, "End with a line of counters on standard error");
+    command->prefix_command();  // the first word that is no option starts the program, also without "--"
+    command->callback([options, command, &invocation] {
+        options->program = command->remaining();
+        run(*options, invocation);
+    });
+}
+
+}  // namespace cudnn_tune::cli

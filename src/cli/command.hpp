@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands of the tool share. Each cmd_<name>.cpp adds one subcommand; main.cpp catches what they throw and
+// turns it into "cudnn-tune: error: …" and an exit status. Standard output holds the answer and nothing else.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cudnn_tune::cli {
+
+// The exit statuses of the tool (README, "The tool"). `run` ends with the status of the program, and otherwise as
+// env(1) does.
+enum ExitStatus : int {
+    k_exit_ok = 0,
+    k_exit_failed = 1,     // the file cannot be read, or the answer cannot be written
+    k_exit_usage = 2,      // a wrong or missing argument
+    k_exit_no_match = 3,   // `show`: no entry, or more than one, fits
+    k_exit_run = 125,      // `run` could not set the program up
+    k_exit_no_exec = 126,  // the program was found but cannot be executed
+    k_exit_no_program = 127,
+};
+
+class Failure : public std::runtime_error {
+  public:
+    Failure(ExitStatus exit_status, const std::string& sentence)
+        : std::runtime_error(sentence), m_exit_status(exit_status) {}
+    [[nodiscard]] ExitStatus exit_status() const { return m_exit_status; }
+
+  private:
+    ExitStatus m_exit_status;
+};
+
+// What the command line says beyond the options that CLI11 parses.
+struct Invocation {
+    std::vector<std::string> program;  // what follows the first "--"
+};
+
+void add_run(CLI::App&, const Invocation&);
+void add_list(CLI::App&);
+void add_show(CLI::App&);
+
+// Both write all of it or throw. Lines end in a newline.
+void print(std::string_view text);
+void warn(std::string_view sentence);
+
+}  // namespace cudnn_tune::cli

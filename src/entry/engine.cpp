@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine's C entry point and the functions that the shim calls. Each catches everything: an exception that leaves
+// here would end the program. Trouble means "not answered", and the shim makes the real call.
+#include <cstdlib>
+
+#include "cudnn_tune/version.h"
+#include "entry/engine_api.h"
+#include "tune/context.hpp"
+#include "tune/graph_service.hpp"
+#include "tune/legacy_service.hpp"
+#include "util/log.hpp"
+#include "util/settings.hpp"
+
+namespace cudnn_tune {
+namespace {
+
+struct Engine {
+    tune::Context context;
+    tune::LegacyService legacy;
+    tune::GraphService graph;
+
+    Engine(Settings settings, FindSymbolFn find)
+        : context(std::move(settings), find), legacy(context), graph(context) {}
+};
+
+// Set once before the shim gets the functions below; never destroyed.
+Engine* g_engine = nullptr;
+
+template <typename Body>
+bool answered(Body body) noexcept {
+    try {
+        return body();
+    } catch (...) {
+        return false;
+    }
+}
+
+template <typename Body>
+void told(Body body) noexcept {
+    try {
+        body();
+    } catch (...) {
+        // What could not be recorded is not understood later, and passes through.
+    }
+}
+
+bool select_legacy(const CudnnLibrary* library, const LegacyCall* call, abi::Status* status) {
+    return answered([&] { return g_engine->legacy.select(*library, *call, status); });
+}
+
+void backend_created(const CudnnLibrary*, int type, abi::BackendDescriptor descriptor) {
+    told([&] { g_engine->graph.recorder().created(type, descriptor); });
+}
+
+void backend_initialized(const CudnnLibrary*, abi::BackendDescriptor descriptor) {
+    told([&] { g_engine->graph.recorder().initialized(descriptor); });
+}
+
+void backend_destroyed(const CudnnLibrary*, abi::BackendDescriptor descriptor) {
+    told([&] { g_engine->graph.recorder().destroyed(descriptor); });
+}
+
+void backend_attribute_set(const CudnnLibrary*, abi::BackendDescriptor descriptor, int name, int type,
+                           std::int64_t count, const void* elements) {
+    told([&] { g_engine->graph.recorder().attribute_set(descriptor, name, type, count, elements); });
+}
+
+bool backend_results(const CudnnLibrary* library, abi::BackendDescriptor heuristics, int type, std::int64_t requested,
+                     std::int64_t* count, void* elements, abi::Status* status) {
+    return answered(
+        [&] { return g_engine->graph.results(*library, heuristics, type, requested, count, elements, status); });
+}
+
+void finish() {
+    told([] { log_info("summary " + g_engine->context.statistics().summary()); });
+}
+
+constexpr EngineApi k_api = {
+    .version = k_engine_api_version,
+    .select_legacy = select_legacy,
+    .backend_created = backend_created,
+    .backend_initialized = backend_initialized,
+    .backend_destroyed = backend_destroyed,
+    .backend_attribute_set = backend_attribute_set,
+    .backend_results = backend_results,
+    .wrap_nvrtc = nullptr,
+    .finish = finish,
+};
+
+const char* environment_variable(const char* name) { return std::getenv(name); }
+
+}  // namespace
+}  // namespace cudnn_tune
+
+// Called once by the shim. Null: this engine does not fit the shim or cannot work, and everything is forwarded.
+extern "C" __attribute__((visibility("default"))) const cudnn_tune::EngineApi* cudnn_tune_engine_open(
+    const cudnn_tune::ShimApi* shim) {
+    using namespace cudnn_tune;
+    const bool opened = answered([&] {
+        if (shim == nullptr || shim->version != k_engine_api_version) {
+            return false;
+        }
+        Settings settings = read_settings(environment_variable);
+        open_log(settings);
+        for (const std::string& warning : settings.warnings) {
+            log_message(LogLevel::warn, warning);
+        }
+        g_engine = new Engine(std::move(settings), shim->real_symbol);
+        return true;
+    });
+    return opened ? &k_api : nullptr;
+}

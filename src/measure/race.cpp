@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/race.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace cudnn_tune::measure {
+
+std::int64_t median_of(std::vector<std::int64_t> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+std::int64_t spread_of(const std::vector<std::int64_t>& values) {
+    if (values.size() < 2) {
+        return -1;
+    }
+    const std::int64_t median = median_of(values);
+    std::vector<std::int64_t> deviations;
+    deviations.reserve(values.size());
+    for (const std::int64_t value : values) {
+        deviations.push_back(std::abs(value - median));
+    }
+    return median_of(std::move(deviations));
+}
+
+Race::Race(std::size_t candidates, const RaceRules& rules) : m_rules(rules), m_runners(candidates) {}
+
+std::optional<RaceStep> Race::next() {
+    for (;;) {
+        for (; m_cursor < m_runners.size(); ++m_cursor) {
+            const Runner& runner = m_runners[m_cursor];
+            if (runner.out) {
+                continue;
+            }
+            if (m_round == 0) {
+                return RaceStep{m_cursor, 1};
+            }
+            const std::int64_t time_ns = std::max<std::int64_t>(median_of(runner.samples_ns), 1);
+            const std::int64_t repeats = (m_rules.window_ns + time_ns - 1) / time_ns;
+            return RaceStep{m_cursor, static_cast<int>(std::clamp<std::int64_t>(repeats, 1, m_rules.max_repeats))};
+        }
+        drop_the_beaten();
+        const auto survivors =
+            std::count_if(m_runners.begin(), m_runners.end(), [](const Runner& r) { return !r.out; });
+        ++m_round;
+        // A lone survivor still gets min_samples, so that its stored time means something.
+        if (survivors == 0 || m_round >= m_rules.rounds || (survivors == 1 && m_round >= m_rules.min_samples)) {
+            return std::nullopt;
+        }
+        m_cursor = 0;
+    }
+}
+
+void Race::record(std::size_t candidate, std::int64_t time_ns) {
+    Runner& runner = m_runners[candidate];
+    runner.samples_ns.push_back(time_ns);
+    if (m_round == 0) {
+        if (const auto best = leader();
+            best && static_cast<double>(time_ns) >
+                        m_rules.hopeless_ratio * static_cast<double>(m_runners[*best].samples_ns.front())) {
+            runner.out = true;
+        }
+    } else if (m_round == 1) {
+        // The sample of round 0 was a single launch with cold caches; from here on it would only add noise.
+        runner.samples_ns.erase(runner.samples_ns.begin());
+    }
+    ++m_cursor;
+}
+
+bool Race::hopeless_after_warm_up(std::int64_t warm_up_ns) const {
+    const auto best = leader();
+    return best && warm_up_ns > m_rules.warm_up_allowance_ns &&
+           static_cast<double>(warm_up_ns) >
+               m_rules.warm_up_hopeless_ratio * static_cast<double>(median_of(m_runners[*best].samples_ns));
+}
+
+void Race::fail(std::size_t candidate) {
+    m_runners[candidate].out = true;
+    m_runners[candidate].samples_ns.clear();
+    ++m_cursor;
+}
+
+std::optional<std::size_t> Race::leader() const {
+    std::optional<std::size_t> best;
+    std::int64_t best_ns = 0;
+    for (std::size_t i = 0; i < m_runners.size(); ++i) {
+        if (m_runners[i].out || m_runners[i].samples_ns.empty()) {
+            continue;
+        }
+        const std::int64_t time_ns = median_of(m_runners[i].samples_ns);
+        if (!best || time_ns < best_ns) {
+            best = i;
+            best_ns = time_ns;
+        }
+    }
+    return best;
+}
+
+void Race::drop_the_beaten() {
+    const auto best = leader();
+    if (!best) {
+        return;
+    }
+    const auto best_ns = static_cast<double>(median_of(m_runners[*best].samples_ns));
+    for (Runner& runner : m_runners) {
+        if (runner.out || runner.samples_ns.empty()) {
+            continue;
+        }
+        const auto time_ns = static_cast<double>(median_of(runner.samples_ns));
+        const bool enough = static_cast<int>(runner.samples_ns.size()) >= m_rules.min_samples;
+        runner.out = time_ns > best_ns * (enough ? m_rules.behind_ratio : m_rules.hopeless_ratio);
+    }
+}
+
+bool Race::leader_is_clear() const {
+    const auto best = leader();
+    if (!best) {
+        return false;
+    }
+    const std::int64_t best_ns = median_of(m_runners[*best].samples_ns);
+    const std::int64_t noise_ns = std::max<std::int64_t>(spread_of(m_runners[*best].samples_ns), 0);
+    for (std::size_t i = 0; i < m_runners.size(); ++i) {
+        const Runner& runner = m_runners[i];
+        if (i != *best && !runner.out && !runner.samples_ns.empty() &&
+            median_of(runner.samples_ns) - best_ns <=
+                noise_ns + std::max<std::int64_t>(spread_of(runner.samples_ns), 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace cudnn_tune::measure

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which candidate to time next, and when to stop: pure decisions fed with samples, no clock and no GPU.
+//
+// Round 0 gives every candidate one short sample, in the order given; one that is hopelessly behind is out at once.
+// The survivors are then sampled in interleaved rounds, so that a slow drift (clocks, other work on the GPU) hits all
+// alike, and dropped as soon as their median is clearly behind the leader's. It ends when the leader is alone or every
+// survivor has `rounds` samples.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace cudnn_tune::measure {
+
+struct RaceRules {
+    // After its first sample a candidate slower than this times the best is out. A first sample may carry a cold cache
+    // or a clock ramp, which seldom doubles a time, so 2 keeps every candidate that can still win.
+    double hopeless_ratio = 2.0;
+    // After at least `min_samples` a candidate whose median is behind the leader's by this ratio is out: samples of
+    // one kernel on an idle GPU differ by 1 to 3 %.
+    double behind_ratio = 1.10;
+    int min_samples = 3;
+    int rounds = 7;
+    // A warm-up may hold the loading of a kernel (tens of milliseconds at most were seen); beyond that allowance and
+    // this many times the best it is the kernel that is slow.
+    std::int64_t warm_up_allowance_ns = 50'000'000;
+    double warm_up_hopeless_ratio = 10;
+    // A sample lasts at least this long, by repeating the launch: below it the resolution of an event (about 0.5 us)
+    // and launch gaps decide.
+    std::int64_t window_ns = 1'000'000;
+    int max_repeats = 50;
+};
+
+struct RaceStep {
+    std::size_t candidate;  // index, in the order given
+    int repeats;            // launches in this sample
+};
+
+class Race {
+  public:
+    Race(std::size_t candidates, const RaceRules& rules);
+
+    // The next sample to take; nothing when the race is decided.
+    [[nodiscard]] std::optional<RaceStep> next();
+    // One sample: the time of one launch. Only for the step that next() gave last.
+    void record(std::size_t candidate, std::int64_t time_ns);
+    // True if a warm-up of this length already shows that the candidate is hopeless, so that it need not run again.
+    [[nodiscard]] bool hopeless_after_warm_up(std::int64_t warm_up_ns) const;
+    // The candidate cannot run: it is out and has no time.
+    void fail(std::size_t candidate);
+
+    [[nodiscard]] const std::vector<std::int64_t>& samples(std::size_t candidate) const {
+        return m_runners[candidate].samples_ns;
+    }
+    // False if another survivor's median is within the noise of the leader's.
+    [[nodiscard]] bool leader_is_clear() const;
+
+  private:
+    struct Runner {
+        std::vector<std::int64_t> samples_ns;
+        bool out = false;
+    };
+    void drop_the_beaten();
+    [[nodiscard]] std::optional<std::size_t> leader() const;
+
+    RaceRules m_rules;
+    std::vector<Runner> m_runners;
+    int m_round = 0;
+    std::size_t m_cursor = 0;
+};
+
+[[nodiscard]] std::int64_t median_of(std::vector<std::int64_t> values);  // requires at least one value
+// Median absolute deviation; -1 for fewer than 2 values.
+[[nodiscard]] std::int64_t spread_of(const std::vector<std::int64_t>& values);
+
+}  // namespace cudnn_tune::measure

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/trial.hpp"
+
+#include <algorithm>
+
+namespace cudnn_tune::measure {
+namespace {
+
+class Trial {
+  public:
+    Trial(std::size_t candidates, Runner& runner, Timer& timer, Clock& clock, const RaceRules& rules)
+        : m_runner(runner), m_timer(timer), m_clock(clock), m_race(candidates, rules), m_ready(candidates, false) {
+        m_report.outcomes.resize(candidates);
+    }
+
+    Status run(std::int64_t deadline_ns) {
+        while (const auto step = m_race.next()) {
+            const std::int64_t before_ns = m_clock.monotonic_ns();
+            if (before_ns >= deadline_ns && m_report.launched > 0) {
+                break;
+            }
+            if (const Status status = take(*step); !status) {
+                return status;
+            }
+            m_report.longest_step_ns = std::max(m_report.longest_step_ns, m_clock.monotonic_ns() - before_ns);
+        }
+        return ok_status();
+    }
+
+    TrialReport finish() {
+        for (std::size_t i = 0; i < m_report.outcomes.size(); ++i) {
+            Outcome& outcome = m_report.outcomes[i];
+            outcome.samples_ns = m_race.samples(i);
+            if (outcome.samples_ns.empty() && outcome.status == abi::k_success) {
+                outcome.not_run = "budget";
+            }
+            if (m_ready[i]) {
+                m_runner.release(i);
+            }
+        }
+        m_report.leader_is_clear = m_race.leader_is_clear();
+        return std::move(m_report);
+    }
+
+  private:
+    Status take(const RaceStep& step) {
+        const std::size_t i = step.candidate;
+        Outcome& outcome = m_report.outcomes[i];
+        if (!m_ready[i]) {
+            const std::int64_t start_ns = m_clock.monotonic_ns();
+            outcome.status = m_runner.prepare(i);
+            outcome.build_ns = m_clock.monotonic_ns() - start_ns;
+            if (outcome.status != abi::k_success) {
+                m_race.fail(i);
+                return ok_status();
+            }
+            m_ready[i] = true;
+            const auto warm_up = time(i, 1);
+            if (!warm_up) {
+                return warm_up.error();
+            }
+            ++m_report.launched;
+            if (warm_up->status != abi::k_success) {
+                drop(i, warm_up->status);
+                return ok_status();
+            }
+            if (m_race.hopeless_after_warm_up(warm_up->elapsed_ns)) {
+                m_race.record(i, warm_up->elapsed_ns);
+                return ok_status();
+            }
+        }
+        const auto timed = time(i, step.repeats);
+        if (!timed) {
+            return timed.error();
+        }
+        if (timed->status != abi::k_success) {
+            drop(i, timed->status);
+        } else {
+            m_race.record(i, timed->elapsed_ns / step.repeats);
+        }
+        return ok_status();
+    }
+
+    Result<Timer::Timed> time(std::size_t candidate, int launches) {
+        return m_timer.time(launches, [this, candidate] { return m_runner.launch(candidate); });
+    }
+
+    void drop(std::size_t candidate, abi::Status status) {
+        m_report.outcomes[candidate].status = status;
+        m_race.fail(candidate);
+    }
+
+    Runner& m_runner;
+    Timer& m_timer;
+    Clock& m_clock;
+    Race m_race;
+    std::vector<bool> m_ready;
+    TrialReport m_report;
+};
+
+}  // namespace
+
+Result<TrialReport> run_trials(std::size_t candidates, Runner& runner, Timer& timer, Clock& clock,
+                               const RaceRules& rules, std::int64_t deadline_ns) {
+    Trial trial(candidates, runner, timer, clock, rules);
+    const Status status = trial.run(deadline_ns);
+    TrialReport report = trial.finish();
+    if (!status) {
+        return status.error();
+    }
+    return report;
+}
+
+}  // namespace cudnn_tune::measure

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program that asked the graph API for engine configurations gets. Programs filter the list by notes and by
+// workspace and take the first that is left, so a short list must still hold, for each filter, the most preferred
+// candidate that passes it:
+//   x is left out only if some y is preferred to it, needs no more workspace, has the same capability notes and a
+//   subset of x's other notes. Whatever filter x passes, y then passes, too.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "abi/backend.hpp"
+#include "cache/record.hpp"
+
+namespace cudnn_tune::select {
+
+// Notes that a program may require as well as refuse. Every other note (also one of a later cuDNN) can only be refused.
+inline constexpr std::uint32_t k_numerical_capabilities =
+    (1U << abi::k_note_tensor_core) | (1U << abi::k_note_strict_nan_prop);
+inline constexpr std::uint32_t k_behavior_capabilities = (1U << abi::k_behavior_requires_filter_reorder) |
+                                                         (1U << abi::k_behavior_requires_bias_reorder) |
+                                                         (1U << abi::k_behavior_supports_cuda_graph);
+
+enum class ResultMode : std::uint8_t {
+    frontier,
+    best,  // one entry: for programs that measure whatever they are given
+};
+
+struct GraphListQuestion {
+    int mode = 0;                      // cudnnBackendHeurMode_t that the program asked for; A is INSTANT
+    bool other_mode_answered = false;  // another mode of the same graph was answered before in this process
+    ResultMode result = ResultMode::frontier;
+};
+
+// True if whatever filter `other` passes, `preferred` passes, too.
+[[nodiscard]] bool covers(const cache::Candidate& preferred, const cache::Candidate& other);
+
+// Indices of the candidates that may be served to this question, preferred first: usable, and without a numerical note
+// that the asked list itself does not have, since programs choose a mode for what it may contain. Empty if nothing of
+// the asked list is known. Requires candidates in order of preference, each with the mode of its list; one that several
+// lists hold is there several times.
+[[nodiscard]] std::vector<std::size_t> eligible(const std::vector<cache::Candidate>&, int mode);
+
+// Indices of the candidates to serve, preferred first. After another mode, FALLBACK is one entry of its own list:
+// the frontier has been served, and what follows is the last resort.
+[[nodiscard]] std::vector<std::size_t> served_list(const std::vector<cache::Candidate>&, const GraphListQuestion&);
+
+}  // namespace cudnn_tune::select

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The library's own order of candidates: its lists one after the other (INSTANT, B, FALLBACK), each by rank.
+#pragma once
+
+#include <vector>
+
+#include "key/candidate.hpp"
+
+namespace cudnn_tune::select {
+
+[[nodiscard]] inline bool usable(const key::Candidate& candidate) { return candidate.status == 0; }
+
+// A strict total order of different candidates, whatever order they are stored in.
+[[nodiscard]] bool heuristic_less(const key::Candidate&, const key::Candidate&);
+
+// Index of the library's own first usable choice; -1: there is none.
+[[nodiscard]] int heuristic_first(const std::vector<key::Candidate>&);
+
+}  // namespace cudnn_tune::select

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "select/preference.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <tuple>
+
+#include "select/heuristic_order.hpp"
+
+namespace cudnn_tune::select {
+namespace {
+
+using Indices = std::vector<std::size_t>;
+
+// Unknown build times come after known ones.
+std::int64_t build_or_last(const cache::Candidate& candidate) {
+    return candidate.build_ns >= 0 ? candidate.build_ns : std::numeric_limits<std::int64_t>::max();
+}
+
+// Requires the measured candidates by ascending time, equals in heuristic order; orders each group among itself.
+void order_groups(Indices& measured, const std::vector<cache::Candidate>& candidates, int heuristic) {
+    const auto rank = [&](std::size_t index) {
+        const cache::Candidate& c = candidates[index];
+        return std::tuple(static_cast<int>(index) != heuristic, c.workspace_bytes, build_or_last(c), c.time_ns);
+    };
+    auto begin = measured.begin();
+    while (begin != measured.end()) {
+        const cache::Candidate& leader = candidates[*begin];
+        // Not a prefix of the rest: a steady candidate may be out while a slower, noisier one is in.
+        const auto end = std::stable_partition(begin, measured.end(), [&](std::size_t index) {
+            const cache::Candidate& other = candidates[index];
+            return other.time_ns - leader.time_ns <= noise_ns(leader, other);
+        });
+        std::stable_sort(begin, end, [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
+        begin = end;
+    }
+}
+
+}  // namespace
+
+std::int64_t noise_ns(const cache::Candidate& leader, const cache::Candidate& other) {
+    const std::int64_t most = leader.time_ns / 20;
+    const auto spread = [most](const cache::Candidate& c) { return std::clamp<std::int64_t>(c.spread_ns, 0, most); };
+    return std::clamp(spread(leader) + spread(other), leader.time_ns / 100, most);
+}
+
+Indices preference_order(const std::vector<cache::Candidate>& candidates) {
+    Indices measured;
+    Indices unmeasured;
+    Indices failed;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+        const bool is_usable = usable(candidates[i]);
+        Indices& list = !is_usable ? failed : candidates[i].measured() ? measured : unmeasured;
+        list.push_back(i);
+    }
+    const auto less = [&](std::size_t a, std::size_t b) { return heuristic_less(candidates[a], candidates[b]); };
+    std::ranges::sort(measured, [&](std::size_t a, std::size_t b) {
+        return candidates[a].time_ns != candidates[b].time_ns ? candidates[a].time_ns < candidates[b].time_ns
+                                                              : less(a, b);
+    });
+    order_groups(measured, candidates, heuristic_first(candidates));
+    std::ranges::sort(unmeasured, less);
+    std::ranges::sort(failed, less);
+    measured.insert(measured.end(), unmeasured.begin(), unmeasured.end());
+    measured.insert(measured.end(), failed.begin(), failed.end());
+    return measured;
+}
+
+void sort_by_preference(cache::Record& record) {
+    std::vector<cache::Candidate> sorted;
+    sorted.reserve(record.candidates.size());
+    for (const std::size_t index : preference_order(record.candidates)) {
+        sorted.push_back(std::move(record.candidates[index]));
+    }
+    record.candidates = std::move(sorted);
+    record.heuristic = heuristic_first(record.candidates);
+}
+
+}  // namespace cudnn_tune::select

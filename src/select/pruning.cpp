@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "select/pruning.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <set>
+
+#include "select/heuristic_order.hpp"
+
+namespace cudnn_tune::select {
+namespace {
+
+// What has been let through so far, in heuristic order.
+struct Kept {
+    std::set<key::Choice> choices;
+    std::set<std::int64_t> engines;
+    int nb_trials = 0;
+    bool has_one_without_workspace = false;
+};
+
+std::int64_t engine_of(const key::Choice& choice) {
+    if (const auto* legacy = std::get_if<key::LegacyChoice>(&choice)) {
+        return legacy->algorithm;
+    }
+    return std::get_if<key::GraphChoice>(&choice)->engine;
+}
+
+using Applies = bool (*)(const key::Candidate&, const PruningContext&, const Kept&);
+
+struct Entry {
+    PruningRule rule;
+    Applies applies;
+};
+
+constexpr std::array<Entry, 5> k_table{{
+    {{"status", "cuDNN says that it cannot be used"},
+     [](const key::Candidate& c, const PruningContext&, const Kept&) { return !usable(c); }},
+    {{"math_type", "the program's descriptor does not allow its math type"},
+     [](const key::Candidate& c, const PruningContext& context, const Kept&) {
+         const auto* legacy = std::get_if<key::LegacyChoice>(&c.choice);
+         return legacy != nullptr && context.descriptor_math &&
+                !math_type_allowed(*context.descriptor_math, legacy->math_type);
+     }},
+    {{"duplicate", "an earlier list has it, too"},
+     [](const key::Candidate& c, const PruningContext&, const Kept& kept) { return kept.choices.contains(c.choice); }},
+    {{"workspace", "it needs more workspace than may be used"},
+     [](const key::Candidate& c, const PruningContext& context, const Kept&) {
+         return context.workspace_limit_bytes >= 0 && c.workspace_bytes > context.workspace_limit_bytes;
+     }},
+    {{"rank", "the library itself ranks it low"},
+     [](const key::Candidate& c, const PruningContext& context, const Kept& kept) {
+         return context.most_trials >= 0 && kept.nb_trials >= context.most_trials &&
+                kept.engines.contains(engine_of(c.choice)) && (c.workspace_bytes > 0 || kept.has_one_without_workspace);
+     }},
+}};
+
+constexpr auto k_rules = [] {
+    std::array<PruningRule, k_table.size()> rules{};
+    std::ranges::transform(k_table, rules.begin(), &Entry::rule);
+    return rules;
+}();
+
+}  // namespace
+
+std::span<const PruningRule> pruning_rules() { return k_rules; }
+
+bool math_type_allowed(abi::MathType descriptor, abi::MathType offered) {
+    if (offered == descriptor) {
+        return true;
+    }
+    switch (descriptor) {
+        case abi::k_tensor_op_math:
+            return offered == abi::k_default_math;
+        case abi::k_tensor_op_math_allow_conversion:
+            return offered == abi::k_tensor_op_math || offered == abi::k_default_math;
+        // FMA forbids tensor cores, which all others permit; DEFAULT permits nothing beyond itself.
+        default:
+            return false;
+    }
+}
+
+std::vector<std::size_t> plan_trials(std::vector<key::Candidate>& candidates, const PruningContext& context) {
+    std::vector<std::size_t> order(candidates.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, [&](std::size_t left, std::size_t right) {
+        return heuristic_less(candidates[left], candidates[right]);
+    });
+    Kept kept;
+    std::vector<std::size_t> trials;
+    for (const std::size_t index : order) {
+        key::Candidate& candidate = candidates[index];
+        const auto* const entry =
+            std::ranges::find_if(k_table, [&](const Entry& each) { return each.applies(candidate, context, kept); });
+        if (entry != k_table.end()) {
+            candidate.not_run = entry->rule.name;
+            continue;
+        }
+        candidate.not_run.clear();
+        kept.choices.insert(candidate.choice);
+        kept.engines.insert(engine_of(candidate.choice));
+        kept.nb_trials += 1;
+        kept.has_one_without_workspace |= candidate.workspace_bytes == 0;
+        trials.push_back(index);
+    }
+    if (context.hopeless) {
+        std::stable_partition(trials.begin(), trials.end(),
+                              [&](std::size_t i) { return !context.hopeless(candidates[i]); });
+    }
+    return trials;
+}
+
+}  // namespace cudnn_tune::select

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which candidates to measure, and in which order. Every candidate that is not measured gets the name of the rule that
+// removed it (Candidate::not_run), which the cache keeps and the tool prints.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "key/candidate.hpp"
+
+namespace cudnn_tune::select {
+
+struct PruningRule {
+    std::string_view name;    // written to the cache: never change one
+    std::string_view reason;  // for people
+};
+// In the order in which they are applied; the first that fits names the reason.
+[[nodiscard]] std::span<const PruningRule> pruning_rules();
+
+struct PruningContext {
+    std::int64_t workspace_limit_bytes = -1;         // -1: none
+    std::optional<abi::MathType> descriptor_math{};  // legacy: what the program's descriptor allows
+    // Measure about this many: the library's first ones, but also at least one of each engine and one that needs no
+    // workspace. -1: all.
+    int most_trials = -1;
+    // True for a candidate known to lose nearly always: measured after all others, so that a short budget is not
+    // spent on it. Empty: none is known.
+    std::function<bool(const key::Candidate&)> hopeless{};
+};
+
+// Marks what is not to be measured and returns the indices of the rest in the order in which to measure them.
+[[nodiscard]] std::vector<std::size_t> plan_trials(std::vector<key::Candidate>& candidates, const PruningContext&);
+
+// True if a program whose convolution descriptor has math type `descriptor` may be given a result of type `offered`:
+// that type itself, or one that converts or rounds less.
+[[nodiscard]] bool math_type_allowed(abi::MathType descriptor, abi::MathType offered);
+
+}  // namespace cudnn_tune::select

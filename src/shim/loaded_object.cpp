@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/loaded_object.hpp"
+
+#include <link.h>
+
+#include "shim/glibc.hpp"
+
+// The shim's own first and last address, from the linker.
+extern "C" {
+extern const char shim_start[] __asm__("__ehdr_start") __attribute__((visibility("hidden")));
+extern const char shim_end[] __asm__("_end") __attribute__((visibility("hidden")));
+}
+
+namespace cudnn_tune::shim {
+namespace {
+
+const char* file_name_of(const char* path) {
+    const char* name = path;
+    for (const char* p = path; *p != '\0'; ++p) {
+        if (*p == '/') {
+            name = p + 1;
+        }
+    }
+    return name;
+}
+
+std::uintptr_t start_of(const dl_phdr_info& info) {
+    for (int i = 0; i < info.dlpi_phnum; ++i) {
+        if (info.dlpi_phdr[i].p_type == PT_LOAD) {
+            return info.dlpi_addr + info.dlpi_phdr[i].p_vaddr;  // the first one has the lowest address (ELF)
+        }
+    }
+    return 0;
+}
+
+bool holds(const dl_phdr_info& info, std::uintptr_t address) {
+    for (int i = 0; i < info.dlpi_phnum; ++i) {
+        const auto& segment = info.dlpi_phdr[i];
+        if (segment.p_type == PT_LOAD && address - (info.dlpi_addr + segment.p_vaddr) < segment.p_memsz) {
+            return true;
+        }
+    }
+    return false;
+}
+
+struct Search {
+    std::uintptr_t address = 0;      // object_at, is_in_cudnn
+    unsigned rank = 0;               // loaded_cudnn
+    bool main_libraries = false;     // loaded_cudnn: those called libcudnn.so*, or the others
+    LoadedObject* object = nullptr;  // may be null
+    bool is_cudnn = false;
+};
+
+// An object whose path does not fit is treated as absent: it could not be opened by its name.
+void describe(const dl_phdr_info& info, Search& search) {
+    search.is_cudnn = is_cudnn_name(file_name_of(info.dlpi_name));
+    if (search.object == nullptr) {
+        return;
+    }
+    std::size_t length = 0;
+    for (; info.dlpi_name[length] != '\0'; ++length) {
+        if (length + 1 == sizeof search.object->path) {
+            return;
+        }
+        search.object->path[length] = info.dlpi_name[length];
+    }
+    search.object->path[length] = '\0';
+    search.object->is_cudnn = search.is_cudnn;
+    search.object->start = start_of(info);
+}
+
+int match_address(dl_phdr_info* info, std::size_t, void* data) {
+    auto& search = *static_cast<Search*>(data);
+    if (!holds(*info, search.address)) {
+        return 0;
+    }
+    describe(*info, search);
+    return 1;
+}
+
+int match_rank(dl_phdr_info* info, std::size_t, void* data) {
+    auto& search = *static_cast<Search*>(data);
+    const char* name = file_name_of(info->dlpi_name);
+    if (!is_cudnn_name(name) || starts_with(name, "libcudnn.so") != search.main_libraries || search.rank-- != 0) {
+        return 0;
+    }
+    describe(*info, search);
+    return 1;
+}
+
+}  // namespace
+
+bool is_cudnn_name(const char* file_name) {
+    return starts_with(file_name, "libcudnn") && !starts_with(file_name, "libcudnn_tune") &&
+           !starts_with(file_name, "libcudnn_frontend");
+}
+
+void object_at(const void* address, LoadedObject& object) {
+    object.start = 0;
+    object.is_cudnn = false;
+    Search search{.address = reinterpret_cast<std::uintptr_t>(address), .object = &object};
+    dl_iterate_phdr(match_address, &search);
+}
+
+bool is_in_cudnn(const void* address) {
+    Search search{.address = reinterpret_cast<std::uintptr_t>(address)};
+    dl_iterate_phdr(match_address, &search);
+    return search.is_cudnn;
+}
+
+bool is_in_shim(const void* address) { return address >= shim_start && address < shim_end; }
+
+void loaded_cudnn(unsigned rank, LoadedObject& object) {
+    object.start = 0;
+    object.is_cudnn = false;
+    Search search{.rank = rank, .main_libraries = true, .object = &object};
+    if (dl_iterate_phdr(match_rank, &search) == 0) {
+        search.main_libraries = false;
+        dl_iterate_phdr(match_rank, &search);  // with what is left of the rank
+    }
+}
+
+}  // namespace cudnn_tune::shim

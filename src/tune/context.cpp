@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/context.hpp"
+
+#include "tune/device.hpp"
+#include "util/log.hpp"
+
+namespace cudnn_tune::tune {
+namespace {
+
+// Two threads may make the same object at once; the first to publish it wins.
+template <typename T>
+T* publish_first(std::atomic<T*>& slot, std::unique_ptr<T> made) {
+    T* expected = nullptr;
+    if (slot.compare_exchange_strong(expected, made.get(), std::memory_order_acq_rel)) {
+        return made.release();
+    }
+    return expected;
+}
+
+std::unique_ptr<cache::Cache> open_cache(const Settings& settings) {
+    cache::CacheOptions options;
+    options.path = settings.cache_path;
+    options.system_paths = settings.system_cache_paths;
+    options.read_only = settings.mode == Mode::read || settings.mode == Mode::strict;
+    auto cache = cache::Cache::open(std::move(options));
+    if (!cache) {
+        warn_once("cache not usable", "the cache is not used: " + cache.error().message);
+        return nullptr;
+    }
+    return std::move(*cache);
+}
+
+}  // namespace
+
+Context::Context(Settings settings, FindSymbolFn find)
+    : m_settings(std::move(settings)),
+      m_find(find),
+      m_cache(open_cache(m_settings)),
+      m_tuner(m_settings, m_cache.get(), m_statistics, system_clock()) {}
+
+Library* Context::library(const CudnnLibrary& given) {
+    if (given.index >= k_max_libraries) {
+        return nullptr;
+    }
+    std::atomic<Library*>& slot = m_libraries[given.index];
+    if (Library* known = slot.load(std::memory_order_acquire)) {
+        return known;
+    }
+    auto made = std::make_unique<Library>();
+    made->index = given.index;
+    made->handle = given.handle;
+    made->real = cudnn::RealCudnn::of(given.handle, m_find);
+    return publish_first(slot, std::move(made));
+}
+
+const measure::Driver* Context::driver() {
+    if (const measure::Driver* known = m_driver.load(std::memory_order_acquire)) {
+        return known;
+    }
+    const auto found = measure::Driver::of_process(m_find);
+    return found ? publish_first(m_driver, std::make_unique<const measure::Driver>(*found)) : nullptr;
+}
+
+const std::string* Context::environment(Library& library, abi::CuDevice device) {
+    if (device < 0 || static_cast<std::size_t>(device) >= Library::k_max_devices) {
+        return nullptr;
+    }
+    auto& slot = library.environments[static_cast<std::size_t>(device)];
+    if (const std::string* known = slot.load(std::memory_order_acquire)) {
+        return known;
+    }
+    const measure::Driver* const found = driver();
+    if (found == nullptr) {
+        return nullptr;
+    }
+    const auto environment = environment_of(*found, device, library.real.version, library.real.cudart_major);
+    return environment ? publish_first(slot, std::make_unique<const std::string>(key::to_text(*environment))) : nullptr;
+}
+
+}  // namespace cudnn_tune::tune

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/graph_question.hpp"
+
+#include "key/tensor_size.hpp"
+
+namespace cudnn_tune::tune {
+
+GraphQuestion::GraphQuestion(const cudnn::RealCudnn& real, const cudnn::GraphProblem& problem,
+                             const cudnn::GraphTarget& target, key::KeyText key, MakeHandle make_handle)
+    : m_real(real),
+      m_problem(problem),
+      m_target(target),
+      m_key(std::move(key)),
+      m_make_handle(std::move(make_handle)) {}
+
+std::optional<abi::CuStream> GraphQuestion::caller_stream() {
+    abi::Stream stream = nullptr;
+    return m_problem.handle != nullptr && m_real.get_stream(m_problem.handle, &stream) == abi::k_success
+               ? std::optional(stream)
+               : std::nullopt;
+}
+
+std::optional<abi::CuStream> GraphQuestion::trial_stream() {
+    const abi::Handle handle = m_problem.handle != nullptr ? m_problem.handle : m_make_handle();
+    abi::Stream stream = nullptr;
+    if (handle == nullptr || m_real.get_stream(handle, &stream) != abi::k_success) {
+        return std::nullopt;
+    }
+    m_trial.emplace(m_real, handle, m_target);
+    m_stream = stream;
+    return stream;
+}
+
+std::vector<key::Candidate> GraphQuestion::candidates() {
+    std::vector<key::Candidate> candidates;
+    for (const int mode : {abi::k_mode_instant, abi::k_mode_b, abi::k_mode_fallback}) {
+        auto list = cudnn::list_configurations(m_real, m_target, mode);
+        candidates.insert(candidates.end(), std::make_move_iterator(list.begin()), std::make_move_iterator(list.end()));
+    }
+    return candidates;
+}
+
+Status GraphQuestion::take_tensors(measure::Scratch& scratch) {
+    for (std::size_t i = 0; i < m_problem.problem.tensors.size(); ++i) {
+        const key::Tensor& tensor = m_problem.problem.tensors[i];
+        if (tensor.is_virtual) {
+            continue;
+        }
+        const auto bytes = key::span_bytes(tensor);
+        if (!bytes) {
+            return Error{ErrorCategory::invalid, "a tensor's size is not understood"};
+        }
+        m_buffers.unique_ids.push_back(m_problem.unique_ids[i]);
+        if (tensor.is_by_value) {
+            m_scalars.push_back(measure::random_values(static_cast<std::size_t>(*bytes), tensor.dtype));
+            m_buffers.addresses.push_back(m_scalars.back().data());
+            continue;
+        }
+        const auto block = scratch.allocate_filled(*bytes, tensor.dtype, m_stream);
+        if (!block) {
+            return block.error();
+        }
+        m_buffers.addresses.push_back(reinterpret_cast<void*>(static_cast<std::uintptr_t>(*block)));
+    }
+    return ok_status();
+}
+
+Status GraphQuestion::take_workspace(measure::Scratch& scratch, std::int64_t bytes) {
+    const auto block = scratch.allocate(bytes);
+    if (!block) {
+        return block.error();
+    }
+    m_buffers.workspace = reinterpret_cast<void*>(static_cast<std::uintptr_t>(*block));
+    if (m_trial->use(m_buffers) != abi::k_success) {
+        return Error{ErrorCategory::gpu, "the library refuses the variant pack"};
+    }
+    return ok_status();
+}
+
+abi::Status GraphQuestion::prepare(std::size_t slot, const key::Candidate& candidate) {
+    return m_trial->build(slot, std::get<key::GraphChoice>(candidate.choice));
+}
+
+abi::Status GraphQuestion::launch(std::size_t slot, const key::Candidate&) { return m_trial->run(slot); }
+
+}  // namespace cudnn_tune::tune

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/graph_service.hpp"
+
+#include "tune/device.hpp"
+#include "tune/graph_question.hpp"
+#include "util/log.hpp"
+
+namespace cudnn_tune::tune {
+namespace {
+
+constexpr int k_fallback_form_unset = 0;
+constexpr int k_fallback_form_frontier = 1;
+constexpr int k_fallback_form_last_resort = 2;
+
+// Any attribute that can be read once the descriptor is finalized: the real call would refuse an unfinalized one.
+bool is_finalized(const cudnn::RealCudnn& real, abi::BackendDescriptor heuristics) {
+    int mode = 0;
+    std::int64_t count = 0;
+    return real.backend_get(heuristics, abi::k_engineheur_mode, abi::k_type_heur_mode, 1, &count, &mode) ==
+           abi::k_success;
+}
+
+}  // namespace
+
+bool GraphService::results(const CudnnLibrary& given, abi::BackendDescriptor heuristics, int type,
+                           std::int64_t requested, std::int64_t* count, void* elements, abi::Status* status) {
+    // The count query is the real library's: programs size their lists by it.
+    if (heuristics == nullptr || type != abi::k_type_backend_descriptor || requested < 1 || elements == nullptr) {
+        return false;
+    }
+    Library* const library = m_context.library(given);
+    if (library == nullptr || !library->real.graph_complete) {
+        return false;
+    }
+    const auto record = m_recorder.snapshot(heuristics);
+    if (record == nullptr || record->type != abi::k_engineheur_descriptor || !is_finalized(library->real, heuristics)) {
+        return false;
+    }
+    Statistics& statistics = m_context.statistics();
+    const auto problem = cudnn::read_graph_problem(*record);
+    if (!problem) {
+        return false;  // not a convolution: no question of ours
+    }
+    statistics.add(Counter::asked);
+    const auto decline = [&](Counter reason) {
+        statistics.add(Counter::forwarded);
+        statistics.add(reason);
+        return false;
+    };
+    if (!m_recorder.alive(*problem->graph) ||
+        (problem->device_properties != nullptr && !m_recorder.alive(*problem->device_properties))) {
+        return decline(Counter::not_understood);  // an engine cannot be built on a graph that is gone
+    }
+    const auto place = where(*library, *problem);
+    if (!place) {
+        return decline(Counter::no_device);
+    }
+    cudnn::GraphTarget target;
+    target.graph = problem->graph->address;
+    target.device_properties = problem->device_properties != nullptr ? problem->device_properties->address : nullptr;
+    target.sm_count_target = problem->part.sm_count_target;
+
+    key::KeyText text{key::to_text(problem->problem), key::to_text(key::ApiPart(problem->part)), place->environment};
+    const Key key{text.digest(), library->index};
+    const Answer* answer = m_answers.find(key);
+    if (answer != nullptr && answer->key != text) {
+        return decline(Counter::not_understood);  // two keys with one digest: the first one has it
+    }
+    const bool known = answer != nullptr;
+    if (!known) {
+        const Context::ChoosingTime choosing(m_context);
+        answer = find_or_tune(*library, *problem, target, key, std::move(text), place->is_current_device);
+        if (answer == nullptr) {
+            return false;
+        }
+    }
+    auto* const slots = static_cast<abi::BackendDescriptor*>(elements);
+    const std::int64_t filled = fill(*library, *answer, list_for(*answer, problem->mode), target, requested, slots);
+    if (filled == 0) {
+        return decline(Counter::rebuild_failed);
+    }
+    if (known) {
+        statistics.add(Counter::hits);
+    }
+    if (count != nullptr) {
+        *count = filled;
+    }
+    *status = abi::k_success;
+    return true;
+}
+
+std::optional<GraphService::Where> GraphService::where(Library& library, const cudnn::GraphProblem& problem) {
+    const measure::Driver* const driver = m_context.driver();
+    const auto device = driver != nullptr ? driver->current_device() : std::nullopt;
+    const std::string* const current = device ? m_context.environment(library, *device) : nullptr;
+    if (problem.device_properties == nullptr) {
+        return current != nullptr ? std::optional(Where{*current, true}) : std::nullopt;
+    }
+    const auto json = cudnn::device_json(*problem.device_properties);
+    const auto described =
+        json ? environment_of_json(*json, library.real.version, library.real.cudart_major) : std::nullopt;
+    if (!described) {
+        return std::nullopt;
+    }
+    std::string text = key::to_text(*described);
+    const bool is_current = current != nullptr && *current == text;
+    return Where{std::move(text), is_current};
+}
+
+const GraphService::Answer* GraphService::find_or_tune(Library& library, const cudnn::GraphProblem& problem,
+                                                       const cudnn::GraphTarget& target, const Key& key,
+                                                       key::KeyText text, bool may_measure) {
+    const measure::Driver* const driver = may_measure ? m_context.driver() : nullptr;
+    GraphQuestion question(library.real, problem, target, text, [&]() -> abi::Handle {
+        const auto device = driver != nullptr ? driver->current_device() : std::nullopt;
+        return device ? m_handles.get(library.real, *driver, library.index, *device) : nullptr;
+    });
+    const Tuner::Reply reply = m_context.tuner().answer(question, driver);
+    if (!reply.record) {
+        return nullptr;
+    }
+    if (!reply.measured_now) {
+        m_context.statistics().add(Counter::hits);
+    }
+    return m_answers.put(key, make_answer(std::move(text), reply.record, m_context.result_mode()), true);
+}
+
+std::unique_ptr<const GraphService::Answer> GraphService::make_answer(key::KeyText text, Tuner::RecordPtr record,
+                                                                      select::ResultMode result_mode) {
+    auto answer = std::make_unique<Answer>();
+    const std::vector<key::Candidate>& candidates = record->candidates;
+    for (std::size_t mode = 0; mode < answer->lists.size(); ++mode) {
+        answer->lists[mode] = select::served_list(
+            candidates, {.mode = static_cast<int>(mode), .other_mode_answered = false, .result = result_mode});
+    }
+    answer->last_resort = select::served_list(
+        candidates, {.mode = abi::k_mode_fallback, .other_mode_answered = true, .result = result_mode});
+    answer->refused = std::make_unique<std::atomic<bool>[]>(candidates.size());
+    answer->key = std::move(text);
+    answer->record = std::move(record);
+    return answer;
+}
+
+const std::vector<std::size_t>& GraphService::list_for(const Answer& answer, int mode) {
+    if (mode != abi::k_mode_fallback) {
+        answer.other_mode_answered.store(true, std::memory_order_relaxed);
+        return answer.lists[static_cast<std::size_t>(mode)];
+    }
+    int form = k_fallback_form_unset;
+    const int wanted = answer.other_mode_answered.load(std::memory_order_relaxed) ? k_fallback_form_last_resort
+                                                                                  : k_fallback_form_frontier;
+    if (answer.fallback_form.compare_exchange_strong(form, wanted)) {
+        form = wanted;
+    }
+    return form == k_fallback_form_last_resort ? answer.last_resort
+                                               : answer.lists[static_cast<std::size_t>(abi::k_mode_fallback)];
+}
+
+std::int64_t GraphService::fill(const Library& library, const Answer& answer, const std::vector<std::size_t>& list,
+                                const cudnn::GraphTarget& target, std::int64_t requested,
+                                abi::BackendDescriptor* slots) {
+    std::int64_t filled = 0;
+    for (const std::size_t index : list) {
+        if (filled == requested || slots[filled] == nullptr) {
+            break;
+        }
+        const auto* const choice = std::get_if<key::GraphChoice>(&answer.record->candidates[index].choice);
+        if (choice == nullptr || answer.refused[index].load(std::memory_order_relaxed)) {
+            continue;
+        }
+        const cudnn::Rebuilt rebuilt = cudnn::rebuild_configuration(library.real, target, *choice, slots[filled]);
+        if (rebuilt.slot_taken) {
+            break;
+        }
+        if (rebuilt.status == abi::k_success) {
+            ++filled;
+        } else {
+            answer.refused[index].store(true, std::memory_order_relaxed);
+            log_debug("engine " + std::to_string(choice->engine) + " does not finalize for " + answer.key.problem);
+        }
+    }
+    return filled;
+}
+
+}  // namespace cudnn_tune::tune

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/legacy_question.hpp"
+
+#include <algorithm>
+
+#include "select/pruning.hpp"
+
+namespace cudnn_tune::tune {
+namespace {
+
+void* pointer_of(abi::CuDevicePtr address) { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)); }
+
+key::Direction direction_of(const LegacyCall& call) { return static_cast<key::Direction>(call.direction); }
+
+cudnn::LegacyBuffers caller_buffers(const LegacyCall& call) {
+    void* const a = const_cast<void*>(call.a);
+    void* const b = const_cast<void*>(call.b);
+    cudnn::LegacyBuffers buffers;
+    switch (direction_of(call)) {
+        case key::Direction::forward:
+            buffers = {a, b, call.c, nullptr, 0};
+            break;
+        case key::Direction::backward_data:
+            buffers = {call.c, a, b, nullptr, 0};
+            break;
+        case key::Direction::backward_filter:
+            buffers = {a, call.c, b, nullptr, 0};
+            break;
+    }
+    buffers.workspace = call.workspace;
+    buffers.workspace_bytes = call.workspace_bytes;
+    return buffers;
+}
+
+}  // namespace
+
+cudnn::LegacyDescriptors descriptors_of(const LegacyCall& call) {
+    switch (direction_of(call)) {
+        case key::Direction::backward_data:
+            return {call.c_desc, call.a_desc, call.conv_desc, call.b_desc};
+        case key::Direction::backward_filter:
+            return {call.a_desc, call.c_desc, call.conv_desc, call.b_desc};
+        case key::Direction::forward:
+            break;
+    }
+    return {call.a_desc, call.b_desc, call.conv_desc, call.c_desc};
+}
+
+LegacyQuestion::LegacyQuestion(const cudnn::RealCudnn& real, const LegacyCall& call, const cudnn::LegacyKey& legacy_key,
+                               key::KeyText key)
+    : m_call(call),
+      m_legacy_key(legacy_key),
+      m_key(std::move(key)),
+      m_trial(real, call.handle, descriptors_of(call), legacy_key) {
+    if (call.kind == LegacyQuestionKind::find_ex) {
+        m_buffers = caller_buffers(call);
+    }
+}
+
+std::int64_t LegacyQuestion::offered_workspace_bytes() const {
+    // A null workspace holds nothing, whatever size is said to go with it.
+    return m_call.kind != LegacyQuestionKind::find_ex ? INT64_MAX
+           : m_call.workspace == nullptr
+               ? 0
+               : static_cast<std::int64_t>(std::min<std::size_t>(m_call.workspace_bytes, INT64_MAX));
+}
+
+std::vector<key::Candidate> LegacyQuestion::candidates() {
+    const abi::MathType descriptor = m_legacy_key.convolution.math_type;
+    // The descriptor's own first: what it asks for outranks what it merely allows.
+    std::vector<abi::MathType> math_types{descriptor};
+    for (abi::MathType math_type = 0; math_type < abi::k_math_type_count; ++math_type) {
+        if (math_type != descriptor && select::math_type_allowed(descriptor, math_type)) {
+            math_types.push_back(math_type);
+        }
+    }
+    return m_trial.candidates(math_types);
+}
+
+Status LegacyQuestion::take_tensors(measure::Scratch& scratch) {
+    if (m_call.kind == LegacyQuestionKind::find_ex) {
+        return ok_status();
+    }
+    const auto bytes = m_trial.tensor_bytes();
+    const auto stream = m_trial.stream();
+    if (!bytes || !stream) {
+        return Error{ErrorCategory::invalid, "the library does not say how large the tensors are"};
+    }
+    struct Wanted {
+        std::int64_t bytes;
+        abi::DataType dtype;
+        void** target;
+    };
+    for (const Wanted& wanted :
+         {Wanted{bytes->x, m_legacy_key.x.dtype, &m_buffers.x}, Wanted{bytes->w, m_legacy_key.w.dtype, &m_buffers.w},
+          Wanted{bytes->y, m_legacy_key.y.dtype, &m_buffers.y}}) {
+        const auto block = scratch.allocate_filled(wanted.bytes, wanted.dtype, *stream);
+        if (!block) {
+            return block.error();
+        }
+        *wanted.target = pointer_of(*block);
+    }
+    return ok_status();
+}
+
+Status LegacyQuestion::take_workspace(measure::Scratch& scratch, std::int64_t bytes) {
+    if (m_call.kind == LegacyQuestionKind::find_ex) {
+        return ok_status();
+    }
+    const auto block = scratch.allocate(bytes);
+    if (!block) {
+        return block.error();
+    }
+    m_buffers.workspace = pointer_of(*block);
+    m_buffers.workspace_bytes = static_cast<std::size_t>(bytes);
+    return ok_status();
+}
+
+abi::Status LegacyQuestion::prepare(std::size_t, const key::Candidate&) { return abi::k_success; }
+
+abi::Status LegacyQuestion::launch(std::size_t, const key::Candidate& candidate) {
+    return m_trial.run(std::get<key::LegacyChoice>(candidate.choice), m_buffers);
+}
+
+std::vector<key::Candidate> LegacyQuestion::still_accepted(const std::vector<key::Candidate>& candidates) {
+    std::vector<key::Candidate> accepted;
+    accepted.reserve(candidates.size());
+    for (const key::Candidate& candidate : candidates) {
+        const auto* const choice = std::get_if<key::LegacyChoice>(&candidate.choice);
+        if (choice != nullptr &&
+            (candidate.status != abi::k_success || m_trial.workspace_bytes(*choice) == candidate.workspace_bytes)) {
+            accepted.push_back(candidate);
+        }
+    }
+    return accepted;
+}
+
+}  // namespace cudnn_tune::tune

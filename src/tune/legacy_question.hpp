@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A legacy selection call on a miss. Get and Find are measured on scratch tensors; Find*Ex on the caller's own tensors
+// and workspace, as the real call would do, so that it needs no memory of ours.
+#pragma once
+
+#include "cudnn/legacy_trial.hpp"
+#include "entry/engine_api.h"
+#include "tune/question.hpp"
+
+namespace cudnn_tune::tune {
+
+// The call's descriptors by role.
+[[nodiscard]] cudnn::LegacyDescriptors descriptors_of(const LegacyCall&);
+
+class LegacyQuestion final : public Question {
+  public:
+    LegacyQuestion(const cudnn::RealCudnn& real, const LegacyCall& call, const cudnn::LegacyKey& legacy_key,
+                   key::KeyText key);
+
+    [[nodiscard]] const key::KeyText& key() const override { return m_key; }
+    [[nodiscard]] std::optional<abi::CuStream> caller_stream() override { return m_trial.stream(); }
+    [[nodiscard]] std::optional<abi::CuStream> trial_stream() override { return m_trial.stream(); }
+    [[nodiscard]] std::int64_t offered_workspace_bytes() const override;
+    [[nodiscard]] std::vector<key::Candidate> candidates() override;
+    [[nodiscard]] Status take_tensors(measure::Scratch&) override;
+    [[nodiscard]] Status take_workspace(measure::Scratch&, std::int64_t bytes) override;
+    [[nodiscard]] abi::Status prepare(std::size_t slot, const key::Candidate&) override;
+    [[nodiscard]] abi::Status launch(std::size_t slot, const key::Candidate&) override;
+    void release(std::size_t) override {}
+
+    // The candidates of a record that the real library accepts now with the same workspace, in the same order; failed
+    // ones are kept as they are. For the first time that a process serves a record.
+    [[nodiscard]] std::vector<key::Candidate> still_accepted(const std::vector<key::Candidate>&);
+
+  private:
+    const LegacyCall& m_call;
+    const cudnn::LegacyKey& m_legacy_key;
+    key::KeyText m_key;
+    cudnn::LegacyTrial m_trial;
+    cudnn::LegacyBuffers m_buffers;
+};
+
+}  // namespace cudnn_tune::tune

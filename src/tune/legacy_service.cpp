@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/legacy_service.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "select/legacy_answer.hpp"
+#include "tune/legacy_question.hpp"
+#include "tune/trial_plan.hpp"
+#include "util/log.hpp"
+
+namespace cudnn_tune::tune {
+namespace {
+
+// Null out-pointers and counts below 1 are the real call's to judge. cuDNN accepts a null `returned` in no version.
+bool can_be_answered(const LegacyCall& call) {
+    if (call.handle == nullptr) {
+        return false;
+    }
+    if (call.kind == LegacyQuestionKind::get_v6) {
+        return call.algorithm != nullptr && call.preference >= abi::k_no_workspace &&
+               call.preference <= abi::k_specify_workspace_limit;
+    }
+    if (call.requested < 1 || call.returned == nullptr || call.results == nullptr) {
+        return false;
+    }
+    return call.kind != LegacyQuestionKind::find_ex || (call.a != nullptr && call.b != nullptr && call.c != nullptr &&
+                                                        (call.workspace != nullptr || call.workspace_bytes == 0));
+}
+
+std::int64_t offered_bytes(const LegacyCall& call) {
+    return call.kind == LegacyQuestionKind::find_ex
+               ? static_cast<std::int64_t>(
+                     std::min<std::size_t>(call.workspace_bytes, std::numeric_limits<std::int64_t>::max()))
+               : std::numeric_limits<std::int64_t>::max();
+}
+
+// Up to which offered workspace a record has nothing left to measure.
+std::int64_t covered_bytes(const cache::Record& record) {
+    std::int64_t covered = std::numeric_limits<std::int64_t>::max();
+    for (const key::Candidate& candidate : record.candidates) {
+        if (candidate.not_run == k_not_run_workspace) {
+            covered = std::min(covered, candidate.workspace_bytes - 1);
+        }
+    }
+    return covered;
+}
+
+}  // namespace
+
+bool LegacyService::select(const CudnnLibrary& given, const LegacyCall& call, abi::Status* status) {
+    Statistics& statistics = m_context.statistics();
+    Library* const library = m_context.library(given);
+    if (library == nullptr || !library->real.legacy_complete || !can_be_answered(call)) {
+        return false;
+    }
+    statistics.add(Counter::asked);
+    const measure::Driver* const driver = m_context.driver();
+    const auto device = driver != nullptr ? driver->current_device() : std::nullopt;
+    if (!device) {
+        statistics.add(Counter::forwarded);
+        statistics.add(Counter::no_device);
+        return false;
+    }
+    const auto key =
+        cudnn::read_legacy_key(library->real, descriptors_of(call), static_cast<key::Direction>(call.direction),
+                               static_cast<std::int32_t>(library->index), *device);
+    if (!key) {
+        statistics.add(Counter::forwarded);
+        statistics.add(Counter::not_understood);
+        return false;
+    }
+    const Answer* answer = m_answers.find(*key);
+    if (answer == nullptr || answer->covered_workspace_bytes < offered_bytes(call)) {
+        const Context::ChoosingTime choosing(m_context);
+        answer = find_or_tune(*library, call, *key);
+    } else {
+        statistics.add(Counter::hits);
+    }
+    if (answer == nullptr || !write_answer(*answer, call, key->convolution.math_type)) {
+        return false;
+    }
+    *status = abi::k_success;
+    return true;
+}
+
+const LegacyService::Answer* LegacyService::find_or_tune(const Library& library, const LegacyCall& call,
+                                                         const cudnn::LegacyKey& key) {
+    Statistics& statistics = m_context.statistics();
+    const std::string* const environment = m_context.environment(const_cast<Library&>(library), key.device);
+    if (environment == nullptr) {
+        statistics.add(Counter::forwarded);
+        statistics.add(Counter::no_device);
+        return nullptr;
+    }
+    LegacyQuestion question(
+        library.real, call, key,
+        {key::to_text(cudnn::problem_of(key)), key::to_text(key::ApiPart(cudnn::api_part_of(key))), *environment});
+    const Tuner::Reply reply = m_context.tuner().answer(question, m_context.driver());
+    if (!reply.record) {
+        return nullptr;
+    }
+    Tuner::RecordPtr record = reply.record;
+    if (!reply.measured_now) {
+        auto accepted = question.still_accepted(record->candidates);
+        if (accepted.size() != record->candidates.size()) {
+            statistics.add(Counter::entry_refused);
+            log_debug("the library no longer accepts some candidates of " + question.key().problem);
+            auto reduced = std::make_shared<cache::Record>(*record);
+            reduced->candidates = std::move(accepted);
+            record = std::move(reduced);
+        }
+        statistics.add(Counter::hits);
+    }
+    // If a larger workspace could not be used now, this process need not try that again for the same size.
+    const std::int64_t covered = std::max(covered_bytes(*record), offered_bytes(call));
+    const bool first = m_answers.find(key) == nullptr;
+    return m_answers.put(key, std::make_unique<const Answer>(Answer{std::move(record), covered}), first);
+}
+
+bool LegacyService::write_answer(const Answer& answer, const LegacyCall& call, abi::MathType descriptor_math) {
+    if (call.kind == LegacyQuestionKind::get_v6) {
+        const auto algorithm =
+            select::single_legacy_algorithm(*answer.record, descriptor_math, call.preference, call.memory_limit_bytes);
+        if (algorithm) {
+            *call.algorithm = *algorithm;
+        }
+        return algorithm.has_value();
+    }
+    select::LegacyArrayQuestion question;
+    question.kind =
+        call.kind == LegacyQuestionKind::get_v7 ? select::LegacyArrayKind::get : select::LegacyArrayKind::find;
+    if (call.kind == LegacyQuestionKind::find_ex) {
+        question.workspace_limit_bytes = call.workspace_bytes;
+    }
+    const int count =
+        select::fill_legacy_array(*answer.record, question, {call.results, static_cast<std::size_t>(call.requested)});
+    if (count > 0) {
+        *call.returned = count;
+    }
+    return count > 0;
+}
+
+}  // namespace cudnn_tune::tune

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A question that the cache could not answer, with the means to measure it. Each API has its own kind; the tuner
+// treats them alike. For one thread; lives for one call of the program.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "key/candidate.hpp"
+#include "key/problem_text.hpp"
+#include "measure/driver.hpp"
+#include "measure/scratch.hpp"
+#include "util/result.hpp"
+
+namespace cudnn_tune::tune {
+
+class Question {
+  public:
+    Question() = default;
+    Question(const Question&) = delete;
+    Question& operator=(const Question&) = delete;
+    virtual ~Question() = default;
+
+    [[nodiscard]] virtual const key::KeyText& key() const = 0;
+    // The stream that the program works on, if the question tells: whether it is being captured decides.
+    [[nodiscard]] virtual std::optional<abi::CuStream> caller_stream() = 0;
+    // The stream that the trials run on; nothing if there is none. Asked only when measuring is certain: it may have
+    // to make a handle.
+    [[nodiscard]] virtual std::optional<abi::CuStream> trial_stream() = 0;
+    // The workspace that the caller brought, when it must do with that; else INT64_MAX.
+    [[nodiscard]] virtual std::int64_t offered_workspace_bytes() const = 0;
+    // All candidates, in the library's own order; empty if it refuses the question.
+    [[nodiscard]] virtual std::vector<key::Candidate> candidates() = 0;
+    // Memory for the tensors, then for the largest workspace that will be used.
+    [[nodiscard]] virtual Status take_tensors(measure::Scratch&) = 0;
+    [[nodiscard]] virtual Status take_workspace(measure::Scratch&, std::int64_t bytes) = 0;
+
+    // For measure::Runner; `slot` numbers the candidates that are tried.
+    [[nodiscard]] virtual abi::Status prepare(std::size_t slot, const key::Candidate&) = 0;
+    [[nodiscard]] virtual abi::Status launch(std::size_t slot, const key::Candidate&) = 0;
+    virtual void release(std::size_t slot) = 0;
+};
+
+}  // namespace cudnn_tune::tune

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the library did in this process. Counters only grow; any thread may add.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace cudnn_tune::tune {
+
+enum class Counter : std::uint8_t {
+    asked,           // selection questions of either API that reached the engine
+    hits,            // answered from the cache or from what this process had chosen
+    measured,        // problems measured in this process
+    candidates,      // candidates that ran at least once
+    forwarded,       // answered by the real library, for one of the reasons below
+    not_understood,  // the question or its descriptors are beyond this library
+    no_device,       // no driver, or no current context in this thread
+    capturing,       // a stream was being captured
+    budget,          // the process has spent its budget
+    memory,          // no scratch memory
+    forked,          // a forked child does not measure
+    mode,            // read, strict or record mode
+    wait,            // another thread or process was measuring for too long
+    trial_failed,    // the driver reported an error, or no candidate ran
+    entry_refused,   // the real library no longer accepts an entry of the file
+    rebuild_failed,  // a configuration did not finalize
+    not_stored,      // a measurement could not be written
+    choosing_ns,     // time spent in questions that were not plain hits
+    measuring_ns,    // of that, measuring
+    plans_built,     // by measuring
+    count,
+};
+
+class Statistics {
+  public:
+    void add(Counter counter, std::int64_t value = 1) {
+        m_values[static_cast<std::size_t>(counter)].fetch_add(value, std::memory_order_relaxed);
+    }
+    [[nodiscard]] std::int64_t get(Counter counter) const {
+        return m_values[static_cast<std::size_t>(counter)].load(std::memory_order_relaxed);
+    }
+    // "asked=23 hits=0 measured=23 candidates=161 choosing_ms=123.4 …": the first five always, the others if not 0.
+    [[nodiscard]] std::string summary() const;
+
+  private:
+    std::array<std::atomic<std::int64_t>, static_cast<std::size_t>(Counter::count)> m_values{};
+};
+
+[[nodiscard]] std::string_view name_of(Counter);
+
+}  // namespace cudnn_tune::tune

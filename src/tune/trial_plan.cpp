@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/trial_plan.hpp"
+
+#include <algorithm>
+
+namespace cudnn_tune::tune {
+
+bool needs_measuring(const cache::Record& record, const Question& question) {
+    if (record.status == cache::RecordStatus::pinned) {
+        return false;
+    }
+    if (record.candidates.empty() || record.status == cache::RecordStatus::wanted ||
+        record.status == cache::RecordStatus::retired) {
+        return true;
+    }
+    return std::any_of(record.candidates.begin(), record.candidates.end(), [&](const key::Candidate& candidate) {
+        return candidate.not_run == k_not_run_budget ||
+               (candidate.not_run == k_not_run_workspace &&
+                candidate.workspace_bytes <= question.offered_workspace_bytes());
+    });
+}
+
+std::vector<key::Candidate> with_known_times(std::vector<key::Candidate> candidates, const cache::Record* known) {
+    if (known == nullptr) {
+        return candidates;
+    }
+    for (key::Candidate& candidate : candidates) {
+        const auto same = std::find_if(known->candidates.begin(), known->candidates.end(),
+                                       [&](const key::Candidate& k) { return k.choice == candidate.choice; });
+        if (same != known->candidates.end() && same->measured() && candidate.status == abi::k_success) {
+            candidate.time_ns = same->time_ns;
+            candidate.spread_ns = same->spread_ns;
+            candidate.build_ns = same->build_ns;
+            candidate.samples = same->samples;
+        }
+    }
+    return candidates;
+}
+
+std::int64_t workspace_cap_bytes(const Settings& settings, const measure::Driver& driver) {
+    const WorkspaceCap& cap = settings.workspace_cap;
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    if (cap.percent >= 0 && driver.mem_get_info(&free_bytes, &total_bytes) == abi::k_cu_success) {
+        return static_cast<std::int64_t>(total_bytes / 100) * cap.percent;
+    }
+    return cap.bytes >= 0 ? cap.bytes : INT64_MAX;
+}
+
+std::int64_t largest_workspace(const std::vector<key::Candidate>& candidates, const std::vector<std::size_t>& of) {
+    std::int64_t largest_bytes = 0;
+    for (const std::size_t index : of) {
+        largest_bytes = std::max(largest_bytes, candidates[index].workspace_bytes);
+    }
+    return largest_bytes;
+}
+
+void apply_report(const measure::TrialReport& report, const std::vector<std::size_t>& order,
+                  std::vector<key::Candidate>& candidates) {
+    for (std::size_t slot = 0; slot < order.size(); ++slot) {
+        const measure::Outcome& outcome = report.outcomes[slot];
+        key::Candidate& candidate = candidates[order[slot]];
+        candidate.status = outcome.status;
+        candidate.build_ns = outcome.build_ns;
+        candidate.not_run = outcome.not_run;
+        candidate.samples = static_cast<int>(outcome.samples_ns.size());
+        if (!outcome.samples_ns.empty()) {
+            candidate.time_ns = measure::median_of(outcome.samples_ns);
+            candidate.spread_ns = measure::spread_of(outcome.samples_ns);
+        }
+    }
+    // A configuration that several lists hold ran once.
+    for (key::Candidate& candidate : candidates) {
+        if (candidate.not_run != k_not_run_duplicate) {
+            continue;
+        }
+        const auto twin = std::find_if(candidates.begin(), candidates.end(), [&](const key::Candidate& other) {
+            return other.not_run != k_not_run_duplicate && other.choice == candidate.choice;
+        });
+        if (twin != candidates.end()) {
+            candidate.status = twin->status;
+            candidate.time_ns = twin->time_ns;
+            candidate.spread_ns = twin->spread_ns;
+            candidate.build_ns = twin->build_ns;
+            candidate.samples = twin->samples;
+            candidate.not_run = twin->not_run;
+        }
+    }
+}
+
+bool is_complete(const std::vector<key::Candidate>& candidates) {
+    return std::none_of(candidates.begin(), candidates.end(), [](const key::Candidate& candidate) {
+        return candidate.not_run == k_not_run_budget || candidate.not_run == k_not_run_workspace;
+    });
+}
+
+void tell_memory_from_workspace(std::vector<key::Candidate>& candidates, std::int64_t offered_bytes) {
+    for (key::Candidate& candidate : candidates) {
+        if (candidate.not_run == k_not_run_workspace && candidate.workspace_bytes <= offered_bytes) {
+            candidate.not_run = k_not_run_memory;
+        }
+    }
+}
+
+}  // namespace cudnn_tune::tune

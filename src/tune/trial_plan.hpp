@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small decisions around one measurement: what is left to measure, and what the samples mean for the record. Pure but
+// for the questions it asks of the driver.
+#pragma once
+
+#include <vector>
+
+#include "cache/record.hpp"
+#include "measure/driver.hpp"
+#include "measure/trial.hpp"
+#include "tune/question.hpp"
+#include "util/settings.hpp"
+
+namespace cudnn_tune::tune {
+
+// Why a candidate was not run, beside the names of select::pruning_rules(); part of the file format.
+inline constexpr const char* k_not_run_workspace = "workspace";  // the caller's workspace was too small
+inline constexpr const char* k_not_run_memory = "memory";        // over the cap, or over what may be allocated
+inline constexpr const char* k_not_run_budget = "budget";
+inline constexpr const char* k_not_run_duplicate = "duplicate";
+
+// True if a record has no answer yet, or left out candidates that this question could measure now.
+[[nodiscard]] bool needs_measuring(const cache::Record&, const Question&);
+
+// The library's candidates with the times that an earlier, incomplete record has for them.
+[[nodiscard]] std::vector<key::Candidate> with_known_times(std::vector<key::Candidate>, const cache::Record* known);
+
+[[nodiscard]] std::int64_t workspace_cap_bytes(const Settings&, const measure::Driver&);
+[[nodiscard]] std::int64_t largest_workspace(const std::vector<key::Candidate>&, const std::vector<std::size_t>& of);
+
+// Writes what the trials showed into the candidates that took part.
+void apply_report(const measure::TrialReport&, const std::vector<std::size_t>& order, std::vector<key::Candidate>&);
+
+// The rule "workspace" knows one limit: what fits what the caller offered lacks memory instead.
+void tell_memory_from_workspace(std::vector<key::Candidate>&, std::int64_t offered_bytes);
+
+// True unless a usable candidate was left out for want of time or workspace.
+[[nodiscard]] bool is_complete(const std::vector<key::Candidate>&);
+
+}  // namespace cudnn_tune::tune

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens on a miss: look at the file again, else measure and publish. Everything here may be slow; it is never
+// on the path of a hit.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "cache/cache_table.hpp"
+#include "measure/driver.hpp"
+#include "tune/question.hpp"
+#include "tune/statistics.hpp"
+#include "util/settings.hpp"
+
+namespace cudnn_tune::tune {
+
+class Tuner {
+  public:
+    // All references must live as long as the tuner, which is as long as the process.
+    Tuner(const Settings& settings, cache::Cache* cache, Statistics& statistics, Clock& clock);
+
+    using RecordPtr = std::shared_ptr<const cache::Record>;
+    struct Reply {
+        RecordPtr record;           // null: the real library must answer, and the reason was counted
+        bool measured_now = false;  // by this call, and written before it returned; else it came from the file
+    };
+    // The record to serve for the question. `driver` may be null.
+    [[nodiscard]] Reply answer(Question&, const measure::Driver* driver);
+
+  private:
+    [[nodiscard]] Reply decline(Counter reason);
+    [[nodiscard]] bool usable_in_this_process();
+    [[nodiscard]] Reply measure_and_publish(Question&, const measure::Driver&, const RecordPtr& known);
+    [[nodiscard]] Result<cache::Record> measure(Question&, const measure::Driver&, const RecordPtr& known);
+    void note_wanted(Question&, const RecordPtr& known);
+    [[nodiscard]] RecordPtr publish(cache::Record);
+
+    const Settings& m_settings;
+    cache::Cache* m_cache;  // null: nothing can be stored or found
+    Statistics& m_statistics;
+    Clock& m_clock;
+
+    // One thread at a time is past the hit path: the GPU is measured by one anyway, and the cache is then consistent
+    // whenever nobody holds it. Timed: a waiting thread may hold a lock that the measuring one needs.
+    std::timed_mutex m_slow_path;
+    std::atomic<bool> m_slow_path_taken{false};
+    // A forked child finds the slow path as the parent's threads left it: if one was in it, the child can never enter.
+    enum class ChildState : std::uint8_t { parent, child_may_look_up, child_cut_off };
+    std::atomic<ChildState> m_child_state{ChildState::parent};
+    const int m_pid;
+};
+
+}  // namespace cudnn_tune::tune
