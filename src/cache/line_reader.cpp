@@ -9,8 +9,9 @@
 namespace cudnn_tune::cache {
 namespace {
 
-// Stays in the second-level cache, so that searching it costs little beside the copy out of the kernel.
-constexpr std::size_t k_chunk_bytes = 256u << 10;
+// The first read is small, because it is mostly the tail that somebody appended. The largest stays in the second-level
+// cache, so that searching it costs little beside the copy out of the kernel.
+constexpr std::size_t k_largest_chunk_bytes = 256u << 10;
 
 }  // namespace
 
@@ -60,11 +61,12 @@ IoResult<std::size_t> LineReader::fill(int descriptor) {
         m_searched -= m_begin;
         m_begin = 0;
     }
-    if (m_buffer.size() < m_end + k_chunk_bytes) {
+    if (m_buffer.size() < m_end + m_chunk_bytes) {
         // Grows by doubling, so that a long line is not copied once a chunk.
-        m_buffer.resize(std::max(m_end + k_chunk_bytes, m_end * 2));
+        m_buffer.resize(std::max(m_end + m_chunk_bytes, m_end * 2));
     }
-    const auto count = m_files->pread(descriptor, {m_buffer.data() + m_end, k_chunk_bytes}, m_read_to);
+    const auto count = m_files->pread(descriptor, {m_buffer.data() + m_end, m_chunk_bytes}, m_read_to);
+    m_chunk_bytes = std::min(m_chunk_bytes * 2, k_largest_chunk_bytes);
     if (count.ok()) {
         m_end += *count;
         m_read_to += static_cast<std::int64_t>(*count);
@@ -74,6 +76,7 @@ IoResult<std::size_t> LineReader::fill(int descriptor) {
 
 void LineReader::release_memory() {
     std::vector<char>().swap(m_buffer);
+    m_chunk_bytes = k_first_chunk_bytes;
     m_begin = m_searched = m_end = 0;
     if (!m_skipping) {
         m_read_to = m_line_start;

@@ -49,7 +49,10 @@ class LineReader {
     Line take(std::size_t newline_at);
 
     FileSystem* m_files;
+    static constexpr std::size_t k_first_chunk_bytes = 16u << 10;
+
     std::vector<char> m_buffer;
+    std::size_t m_chunk_bytes = k_first_chunk_bytes;
     std::size_t m_begin = 0;     // of the current line in the buffer
     std::size_t m_searched = 0;  // no newline in [m_begin, m_searched)
     std::size_t m_end = 0;       // of the bytes in the buffer

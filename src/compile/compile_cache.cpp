@@ -61,10 +61,20 @@ CompileOptions compile_options(const Settings& settings) {
     options.store.writable =
         settings.compile_mode == CompileMode::on &&
         (settings.mode == Mode::tune || settings.mode == Mode::retune || settings.mode == Mode::record);
-    for (const std::string& path : settings.system_cache_paths) {
-        options.read_only_directories.push_back(path + std::string(k_directory_suffix));
-    }
+    options.system_cache_paths = settings.system_cache_paths;
     return options;
+}
+
+std::string kernel_directory(FileSystem& files, const std::string& cache_path) {
+    const auto resolved = resolve_path(files, cache_path);
+    if (resolved.ok()) {
+        return *resolved + std::string(k_directory_suffix);
+    }
+    std::string directory = cache_path + std::string(k_directory_suffix);
+    if (const auto current = files.real_path("."); !directory.starts_with('/') && current.ok()) {
+        directory = *current + "/" + directory;  // the program may change its folder later
+    }
+    return directory;
 }
 
 // Tells the threads that wait for this compilation, also if it ends by an exception.
@@ -111,11 +121,12 @@ CompileCache::CompileCache(const Settings& settings, CompileOptions options, Fin
       m_options(std::move(options)),
       m_find(find),
       m_clock(clock),
-      m_store(files, clock, settings.cache_path + std::string(k_directory_suffix), m_options.store) {
+      m_store(files, clock, kernel_directory(files, settings.cache_path), m_options.store) {
     StoreOptions read_only = m_options.store;
     read_only.writable = false;
-    for (const std::string& directory : m_options.read_only_directories) {
-        m_read_only_stores.push_back(std::make_unique<KernelStore>(files, clock, directory, read_only));
+    for (const std::string& path : m_options.system_cache_paths) {
+        m_read_only_stores.push_back(
+            std::make_unique<KernelStore>(files, clock, kernel_directory(files, path), read_only));
     }
 }
 

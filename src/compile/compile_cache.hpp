@@ -38,7 +38,7 @@ struct Counters {
 };
 
 struct CompileOptions {
-    std::vector<std::string> read_only_directories;  // of the system caches, asked in order after the own one
+    std::vector<std::string> system_cache_paths;  // their kernels are only read, in order, after the own ones
     StoreOptions store;
     // How long a thread waits for another that compiles the same program before it compiles for itself: well above the
     // 0.2 to 1 s that one takes, in case the other thread was stopped.
@@ -47,8 +47,11 @@ struct CompileOptions {
     std::int64_t memory_limit_bytes = std::int64_t{64} << 20;
 };
 
-// As the environment says: the directory is `<cache>.kernels`.
+// As the environment says.
 [[nodiscard]] CompileOptions compile_options(const Settings&);
+
+// `<cache>.kernels`, absolute, and beside the file itself if the cache's path is a symbolic link.
+[[nodiscard]] std::string kernel_directory(FileSystem&, const std::string& cache_path);
 
 // A question that NVRTC answers with a size and with bytes, and where an entry holds the answer.
 struct Output {

@@ -33,6 +33,11 @@ std::size_t element_bytes(int type) {
     }
 }
 
+std::uint64_t hash_of(abi::BackendDescriptor descriptor) {
+    // Heap addresses are multiples of 16; the multiplier (2^64 over the golden ratio) spreads neighbours.
+    return (reinterpret_cast<std::uintptr_t>(descriptor) >> 4) * 0x9E3779B97F4A7C15ULL;
+}
+
 // More elements than any descriptor of a convolution has; a device description in JSON is about 1 KB.
 constexpr std::int64_t k_max_elements = 1 << 16;
 
@@ -52,9 +57,11 @@ bool GraphRecorder::is_recorded(int type) {
 }
 
 GraphRecorder::Shard& GraphRecorder::shard(abi::BackendDescriptor descriptor) const {
-    // Heap addresses are multiples of 16; the multiplier spreads neighbours over the shards.
-    const auto address = reinterpret_cast<std::uintptr_t>(descriptor) >> 4;
-    return m_shards[(address * 0x9E3779B97F4A7C15ULL) >> 58];
+    return m_shards[hash_of(descriptor) >> 58];
+}
+
+std::atomic<std::uint32_t>& GraphRecorder::presence(abi::BackendDescriptor descriptor) const {
+    return m_presence[hash_of(descriptor) >> 52];
 }
 
 void GraphRecorder::created(int type, abi::BackendDescriptor descriptor) {
@@ -67,8 +74,8 @@ void GraphRecorder::created(int type, abi::BackendDescriptor descriptor) {
     record->serial = m_next_serial.fetch_add(1, std::memory_order_relaxed);
     Shard& home = shard(descriptor);
     const ForkAwareLock lock(home.mutex);
-    if (lock.held()) {
-        home.records.insert_or_assign(descriptor, std::move(record));
+    if (lock.held() && home.records.insert_or_assign(descriptor, std::move(record)).second) {
+        presence(descriptor).fetch_add(1, std::memory_order_relaxed);
     }
 }
 
@@ -86,6 +93,9 @@ void GraphRecorder::initialized(abi::BackendDescriptor descriptor) {
 }
 
 void GraphRecorder::destroyed(abi::BackendDescriptor descriptor) {
+    if (presence(descriptor).load(std::memory_order_relaxed) == 0) {
+        return;
+    }
     std::shared_ptr<DescriptorRecord> dropped;  // freed outside the lock
     Shard& home = shard(descriptor);
     const ForkAwareLock lock(home.mutex);
@@ -96,6 +106,7 @@ void GraphRecorder::destroyed(abi::BackendDescriptor descriptor) {
     if (found != home.records.end()) {
         dropped = std::move(found->second);
         home.records.erase(found);
+        presence(descriptor).fetch_sub(1, std::memory_order_relaxed);
     }
 }
 

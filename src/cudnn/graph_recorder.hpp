@@ -66,8 +66,12 @@ class GraphRecorder {
         std::unordered_map<abi::BackendDescriptor, std::shared_ptr<DescriptorRecord>> records;
     };
     [[nodiscard]] Shard& shard(abi::BackendDescriptor descriptor) const;
+    [[nodiscard]] std::atomic<std::uint32_t>& presence(abi::BackendDescriptor descriptor) const;
 
     mutable std::array<Shard, 64> m_shards;
+    // How many records there are by a hash of their address. A program destroys a variant pack at every convolution of
+    // every step: 0 tells without a lock that an address is not recorded.
+    mutable std::array<std::atomic<std::uint32_t>, 4096> m_presence{};
     std::atomic<std::uint64_t> m_next_serial{1};
 };
 

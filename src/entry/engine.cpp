@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine's C entry point and the functions that the shim calls. Each catches everything: an exception that leaves
 // here would end the program. Trouble means "not answered", and the shim makes the real call.
+#include <cstdio>
 #include <cstdlib>
+#include <string>
 
+#include "compile/compile_cache.hpp"
 #include "cudnn_tune/version.h"
 #include "entry/engine_api.h"
 #include "tune/context.hpp"
@@ -18,9 +21,10 @@ struct Engine {
     tune::Context context;
     tune::LegacyService legacy;
     tune::GraphService graph;
+    compile::CompileCache compile;
 
     Engine(Settings settings, FindSymbolFn find)
-        : context(std::move(settings), find), legacy(context), graph(context) {}
+        : context(std::move(settings), find), legacy(context), graph(context), compile(context.settings(), find) {}
 };
 
 // Set once before the shim gets the functions below; never destroyed.
@@ -71,8 +75,22 @@ bool backend_results(const CudnnLibrary* library, abi::BackendDescriptor heurist
         [&] { return g_engine->graph.results(*library, heuristics, type, requested, count, elements, status); });
 }
 
+void* wrap_nvrtc(const char* name, void* real) { return g_engine->compile.wrap(name, real); }
+
+// "compilations=19 compilations_saved=19 compiling_saved_s=7.5", or nothing if none was asked for.
+std::string compile_summary() {
+    const compile::Counters counters = g_engine->compile.counters();
+    if (counters.asked == 0) {
+        return "";
+    }
+    char saved_s[32];
+    std::snprintf(saved_s, sizeof saved_s, "%.2f", counters.saved_s);
+    return " compilations=" + std::to_string(counters.asked) + " compilations_saved=" + std::to_string(counters.saved) +
+           " compiling_saved_s=" + saved_s;
+}
+
 void finish() {
-    told([] { log_info("summary " + g_engine->context.statistics().summary()); });
+    told([] { log_info("summary " + g_engine->context.statistics().summary() + compile_summary()); });
 }
 
 constexpr EngineApi k_api = {
@@ -83,7 +101,7 @@ constexpr EngineApi k_api = {
     .backend_destroyed = backend_destroyed,
     .backend_attribute_set = backend_attribute_set,
     .backend_results = backend_results,
-    .wrap_nvrtc = nullptr,
+    .wrap_nvrtc = wrap_nvrtc,
     .finish = finish,
 };
 

@@ -15,8 +15,8 @@ struct Environment {
     int cudart_major = 0;   // of that build, from cudnnGetCudartVersion()
     int compute_major = 0;
     int compute_minor = 0;
-    int sm_count = 0;             // a MIG slice has fewer than its GPU
-    std::string tf32 = "unset";   // NVIDIA_TF32_OVERRIDE: "unset" or its value; it removes fp32 configurations
+    int sm_count = 0;            // a MIG slice has fewer than its GPU
+    std::string tf32 = "unset";  // NVIDIA_TF32_OVERRIDE: "unset" or its value; it removes fp32 configurations
     std::string gpu_name;
     bool operator==(const Environment&) const = default;
 };

@@ -22,14 +22,20 @@ struct RaceRules {
     double behind_ratio = 1.10;
     int min_samples = 3;
     int rounds = 7;
-    // A warm-up may hold the loading of a kernel (tens of milliseconds at most were seen); beyond that allowance and
-    // this many times the best it is the kernel that is slow.
-    std::int64_t warm_up_allowance_ns = 50'000'000;
+    // A warm-up may hold the loading of a kernel (about 10 ms); beyond that allowance and this many times the best it
+    // is the kernel that is slow.
+    std::int64_t warm_up_allowance_ns = 15'000'000;
     double warm_up_hopeless_ratio = 10;
     // A sample lasts at least this long, by repeating the launch: below it the resolution of an event (about 0.5 us)
     // and launch gaps decide.
     std::int64_t window_ns = 1'000'000;
-    int max_repeats = 50;
+    int max_repeats = 100;
+    // The first sample of a candidate that takes less than `short_ns` is a burst of some launches: one launch on an
+    // idle stream also waits for the host to enqueue it, which takes 10 to 50 us depending on the engine (seen).
+    std::int64_t short_ns = 1'000'000;
+    std::int64_t burst_ns = 500'000;
+    int min_burst = 4;
+    int max_burst = 16;
 };
 
 struct RaceStep {

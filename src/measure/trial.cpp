@@ -9,7 +9,12 @@ namespace {
 class Trial {
   public:
     Trial(std::size_t candidates, Runner& runner, Timer& timer, Clock& clock, const RaceRules& rules)
-        : m_runner(runner), m_timer(timer), m_clock(clock), m_race(candidates, rules), m_ready(candidates, false) {
+        : m_runner(runner),
+          m_timer(timer),
+          m_clock(clock),
+          m_rules(rules),
+          m_race(candidates, rules),
+          m_ready(candidates, false) {
         m_report.outcomes.resize(candidates);
     }
 
@@ -69,14 +74,20 @@ class Trial {
                 return ok_status();
             }
         }
-        const auto timed = time(i, step.repeats);
+        int launches = step.repeats;
+        auto timed = time(i, launches);
+        if (timed && timed->status == abi::k_success && launches == 1 && timed->elapsed_ns < m_rules.short_ns) {
+            launches = static_cast<int>(std::clamp<std::int64_t>(
+                m_rules.burst_ns / std::max<std::int64_t>(timed->elapsed_ns, 1), m_rules.min_burst, m_rules.max_burst));
+            timed = time(i, launches);
+        }
         if (!timed) {
             return timed.error();
         }
         if (timed->status != abi::k_success) {
             drop(i, timed->status);
         } else {
-            m_race.record(i, timed->elapsed_ns / step.repeats);
+            m_race.record(i, timed->elapsed_ns / launches);
         }
         return ok_status();
     }
@@ -93,6 +104,7 @@ class Trial {
     Runner& m_runner;
     Timer& m_timer;
     Clock& m_clock;
+    RaceRules m_rules;
     Race m_race;
     std::vector<bool> m_ready;
     TrialReport m_report;

@@ -2,6 +2,8 @@
 #include "select/frontier.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <iterator>
 
 #include "select/heuristic_order.hpp"
 
@@ -41,20 +43,45 @@ std::vector<std::size_t> eligible(const std::vector<cache::Candidate>& candidate
     return indices;
 }
 
+namespace {
+
+int refusable_notes(const cache::Candidate& candidate, bool tensor_cores_may_be_refused) {
+    std::uint32_t numerical = candidate.numerical_notes & ~(1U << abi::k_note_strict_nan_prop);
+    if (!tensor_cores_may_be_refused) {
+        numerical &= ~(1U << abi::k_note_tensor_core);
+    }
+    const std::uint32_t behavior = candidate.behavior_notes & ~(1U << abi::k_behavior_supports_cuda_graph);
+    return std::popcount(numerical) + std::popcount(behavior);
+}
+
+}  // namespace
+
 std::vector<std::size_t> served_list(const std::vector<cache::Candidate>& candidates,
                                      const GraphListQuestion& question) {
+    const std::vector<std::size_t> preferred = eligible(candidates, question.mode);
+    const auto is_own = [&](std::size_t index) { return list_of(candidates[index].mode) == list_of(question.mode); };
+    if (question.other_mode_answered && list_of(question.mode) == abi::k_mode_fallback) {
+        std::vector<std::size_t> own;
+        std::ranges::copy_if(preferred, std::back_inserter(own), is_own);
+        // Among equals the first is the preferred one.
+        const auto last_resort = std::ranges::min_element(own, {}, [&](std::size_t index) {
+            return refusable_notes(candidates[index], question.tensor_cores_may_be_refused);
+        });
+        return last_resort != own.end() ? std::vector<std::size_t>{*last_resort} : std::vector<std::size_t>{};
+    }
     std::vector<std::size_t> served;
-    const bool only_last_resort = question.other_mode_answered && list_of(question.mode) == abi::k_mode_fallback;
-    for (const std::size_t index : eligible(candidates, question.mode)) {
-        if (only_last_resort && candidates[index].mode != abi::k_mode_fallback) {
+    const auto is_covered = [&](std::size_t index) {
+        return std::ranges::any_of(served, [&](std::size_t y) { return covers(candidates[y], candidates[index]); });
+    };
+    for (auto at = preferred.begin(); at != preferred.end(); ++at) {
+        const auto stands_for_an_own_one = [&](std::size_t later) {
+            return is_own(later) && covers(candidates[*at], candidates[later]) && !is_covered(later);
+        };
+        if (is_covered(*at) || !std::any_of(at, preferred.end(), stands_for_an_own_one)) {
             continue;
         }
-        const auto is_covered = [&](std::size_t earlier) { return covers(candidates[earlier], candidates[index]); };
-        if (std::ranges::any_of(served, is_covered)) {
-            continue;
-        }
-        served.push_back(index);
-        if (only_last_resort || question.result == ResultMode::best) {
+        served.push_back(*at);
+        if (question.result == ResultMode::best) {
             break;
         }
     }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a program that asked the graph API for engine configurations gets. Programs filter the list by notes and by
-// workspace and take the first that is left, so a short list must still hold, for each filter, the most preferred
-// candidate that passes it:
+// workspace and take the first that is left, so a short list must still hold, for each filter that the real list has a
+// survivor of, one that is at least as preferred:
 //   x is left out only if some y is preferred to it, needs no more workspace, has the same capability notes and a
 //   subset of x's other notes. Whatever filter x passes, y then passes, too.
+// What other lists hold is served only in the place of something of the asked list that it covers: entries that help
+// no filter (engines without tensor cores, say, in a list that has none) would only be built and timed by programs that
+// measure what they are given.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +32,8 @@ enum class ResultMode : std::uint8_t {
 struct GraphListQuestion {
     int mode = 0;                      // cudnnBackendHeurMode_t that the program asked for; A is INSTANT
     bool other_mode_answered = false;  // another mode of the same graph was answered before in this process
+    // Programs that refuse TENSOR_CORE do so to keep TF32 out of fp32 problems; elsewhere it is no reason.
+    bool tensor_cores_may_be_refused = true;
     ResultMode result = ResultMode::frontier;
 };
 
@@ -41,8 +46,9 @@ struct GraphListQuestion {
 // lists hold is there several times.
 [[nodiscard]] std::vector<std::size_t> eligible(const std::vector<cache::Candidate>&, int mode);
 
-// Indices of the candidates to serve, preferred first. After another mode, FALLBACK is one entry of its own list:
-// the frontier has been served, and what follows is the last resort.
+// Indices of the candidates to serve, preferred first. After another mode, FALLBACK is one entry of its own list: the
+// frontier has been served, and what follows is the last resort, so it is the one with the fewest notes that programs
+// refuse.
 [[nodiscard]] std::vector<std::size_t> served_list(const std::vector<cache::Candidate>&, const GraphListQuestion&);
 
 }  // namespace cudnn_tune::select

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "abi/backend.hpp"
 #include "select/heuristic_order.hpp"
 
 namespace cudnn_tune::select {
@@ -18,11 +19,17 @@ std::int64_t build_or_last(const cache::Candidate& candidate) {
     return candidate.build_ns >= 0 ? candidate.build_ns : std::numeric_limits<std::int64_t>::max();
 }
 
-// Requires the measured candidates by ascending time, equals in heuristic order; orders each group among itself.
+bool compiles_at_run_time(const cache::Candidate& candidate) {
+    return (candidate.behavior_notes >> abi::k_behavior_runtime_compilation & 1U) != 0;
+}
+
+// Requires the measured candidates by ascending expected time, equals in heuristic order; orders each group among
+// itself.
 void order_groups(Indices& measured, const std::vector<cache::Candidate>& candidates, int heuristic) {
     const auto rank = [&](std::size_t index) {
         const cache::Candidate& c = candidates[index];
-        return std::tuple(static_cast<int>(index) != heuristic, c.workspace_bytes, build_or_last(c), c.time_ns);
+        return std::tuple(static_cast<int>(index) != heuristic, compiles_at_run_time(c), c.workspace_bytes >> 20,
+                          build_or_last(c), c.workspace_bytes, expected_ns(c));
     };
     auto begin = measured.begin();
     while (begin != measured.end()) {
@@ -30,7 +37,7 @@ void order_groups(Indices& measured, const std::vector<cache::Candidate>& candid
         // Not a prefix of the rest: a steady candidate may be out while a slower, noisier one is in.
         const auto end = std::stable_partition(begin, measured.end(), [&](std::size_t index) {
             const cache::Candidate& other = candidates[index];
-            return other.time_ns - leader.time_ns <= noise_ns(leader, other);
+            return expected_ns(other) - expected_ns(leader) <= noise_ns(leader, other);
         });
         std::stable_sort(begin, end, [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
         begin = end;
@@ -38,6 +45,13 @@ void order_groups(Indices& measured, const std::vector<cache::Candidate>& candid
 }
 
 }  // namespace
+
+std::int64_t expected_ns(const cache::Candidate& candidate) {
+    // A training run of some hours makes about this many steps.
+    constexpr std::int64_t expected_uses = 100'000;
+    return candidate.time_ns +
+           (compiles_at_run_time(candidate) ? std::max<std::int64_t>(candidate.build_ns, 0) / expected_uses : 0);
+}
 
 std::int64_t noise_ns(const cache::Candidate& leader, const cache::Candidate& other) {
     const std::int64_t most = leader.time_ns / 20;
@@ -56,8 +70,9 @@ Indices preference_order(const std::vector<cache::Candidate>& candidates) {
     }
     const auto less = [&](std::size_t a, std::size_t b) { return heuristic_less(candidates[a], candidates[b]); };
     std::ranges::sort(measured, [&](std::size_t a, std::size_t b) {
-        return candidates[a].time_ns != candidates[b].time_ns ? candidates[a].time_ns < candidates[b].time_ns
-                                                              : less(a, b);
+        const std::int64_t time_a = expected_ns(candidates[a]);
+        const std::int64_t time_b = expected_ns(candidates[b]);
+        return time_a != time_b ? time_a < time_b : less(a, b);
     });
     order_groups(measured, candidates, heuristic_first(candidates));
     std::ranges::sort(unmeasured, less);

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 
+#include "abi/backend.hpp"
 #include "select/heuristic_order.hpp"
 
 namespace cudnn_tune::select {
@@ -17,6 +18,7 @@ struct Kept {
     std::set<std::int64_t> engines;
     int nb_trials = 0;
     bool has_one_without_workspace = false;
+    bool fallback_is_needed = true;
 };
 
 std::int64_t engine_of(const key::Choice& choice) {
@@ -33,7 +35,7 @@ struct Entry {
     Applies applies;
 };
 
-constexpr std::array<Entry, 5> k_table{{
+constexpr std::array<Entry, 6> k_table{{
     {{"status", "cuDNN says that it cannot be used"},
      [](const key::Candidate& c, const PruningContext&, const Kept&) { return !usable(c); }},
     {{"math_type", "the program's descriptor does not allow its math type"},
@@ -47,6 +49,10 @@ constexpr std::array<Entry, 5> k_table{{
     {{"workspace", "it needs more workspace than may be used"},
      [](const key::Candidate& c, const PruningContext& context, const Kept&) {
          return context.workspace_limit_bytes >= 0 && c.workspace_bytes > context.workspace_limit_bytes;
+     }},
+    {{"fallback", "the library offers it only as a last resort"},
+     [](const key::Candidate& c, const PruningContext&, const Kept& kept) {
+         return c.mode == abi::k_mode_fallback && !kept.fallback_is_needed;
      }},
     {{"rank", "the library itself ranks it low"},
      [](const key::Candidate& c, const PruningContext& context, const Kept& kept) {
@@ -87,6 +93,15 @@ std::vector<std::size_t> plan_trials(std::vector<key::Candidate>& candidates, co
         return heuristic_less(candidates[left], candidates[right]);
     });
     Kept kept;
+    if (context.fallback_below >= 0) {
+        std::set<key::Choice> others;
+        for (const key::Candidate& candidate : candidates) {
+            if (usable(candidate) && candidate.mode != abi::k_mode_fallback) {
+                others.insert(candidate.choice);
+            }
+        }
+        kept.fallback_is_needed = static_cast<int>(others.size()) < context.fallback_below;
+    }
     std::vector<std::size_t> trials;
     for (const std::size_t index : order) {
         key::Candidate& candidate = candidates[index];

@@ -24,6 +24,10 @@ struct PruningRule {
 struct PruningContext {
     std::int64_t workspace_limit_bytes = -1;         // -1: none
     std::optional<abi::MathType> descriptor_math{};  // legacy: what the program's descriptor allows
+    // The FALLBACK list holds slow engines that work nearly everywhere (up to 100 ms a launch where others take 30 us)
+    // and engines that take 0.6 s to compile: it is measured only if the other lists have fewer usable configurations
+    // than this. -1: always.
+    int fallback_below = -1;
     // Measure about this many: the library's first ones, but also at least one of each engine and one that needs no
     // workspace. -1: all.
     int most_trials = -1;

@@ -25,19 +25,31 @@ constexpr const char* k_nvrtc_names[] = {
 constinit std::atomic<Library*> g_library{nullptr};
 constinit std::atomic<void*> g_functions[k_hook_count];
 
+// Then it is most likely the whole library that asks for its part, by way of another interposer's dlsym that hides the
+// caller.
+bool is_whole_cudnn_loaded() {
+    LoadedObject first;
+    loaded_cudnn(0, first);
+    return first.kind == ObjectKind::cudnn;
+}
+
 void* hooked_function(void* handle, const char* name, const void* caller) {
     Hook hook{};
-    // Inside the engine and inside a hooked call it is the engine or cuDNN that asks.
-    if (t_inside || !find_hook(name, hook) || !may_become_ready() || is_in_cudnn(caller)) {
+    // Inside the engine and inside a hooked call it is the engine or cuDNN that asks. cuDNN finds its parts by the same
+    // names, and another copy of the shim asks for the real functions.
+    if (t_inside || !find_hook(name, hook) || !may_become_ready() || kind_at(caller) != ObjectKind::other) {
         return nullptr;
     }
     void* real = next_dlsym(handle, name);
-    if (real == nullptr || is_in_shim(real)) {
+    if (real == nullptr) {
         return nullptr;
     }
     LoadedObject object;
     object_at(real, object);
-    Library* library = object.is_cudnn ? library_of(object) : nullptr;
+    if (object.kind == ObjectKind::cudnn_part && is_whole_cudnn_loaded()) {
+        return nullptr;
+    }
+    Library* library = is_cudnn(object.kind) ? library_of(object) : nullptr;
     if (library == nullptr) {
         return nullptr;
     }
@@ -60,7 +72,7 @@ bool is_wrapped_nvrtc_name(const char* name) {
 
 // Not subject to the re-entrancy guard: cuDNN looks NVRTC up at its first compilation, often inside a hooked call.
 void* wrapped_nvrtc(void* handle, const char* name, const void* caller) {
-    if (!is_wrapped_nvrtc_name(name) || !is_in_cudnn(caller)) {
+    if (!is_wrapped_nvrtc_name(name) || !is_cudnn(kind_at(caller))) {
         return nullptr;
     }
     const EngineApi* api = engine();

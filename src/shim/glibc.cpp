@@ -27,16 +27,10 @@ void* open_library(const char* path) { return dlopen(path, RTLD_NOW | RTLD_LOCAL
 
 void close(void* handle) { dlclose(handle); }
 
-void* own_dlsym() {
-    // libdl is a DT_NEEDED of the shim. It holds dlsym up to glibc 2.33, and needs the libc that holds it afterwards.
-    // A concrete handle cannot answer with another interposer's dlsym; RTLD_NEXT is for a system without libdl's file.
-    void* libdl = dlopen("libdl.so.2", RTLD_LAZY | RTLD_NOLOAD);
-    void* function = dlvsym(libdl != nullptr ? libdl : RTLD_NEXT, "dlsym", OLDEST_GLIBC);
-    if (libdl != nullptr) {
-        dlclose(libdl);
-    }
-    return function;
-}
+// Nothing else may be called here. The run-time libraries of sanitizers ask for functions with dlsym before their own
+// wrappers of dlopen and dl_iterate_phdr can be called. A function without this version, such as another interposer's,
+// does not match.
+void* own_dlsym() { return dlvsym(RTLD_NEXT, "dlsym", OLDEST_GLIBC); }
 
 const char* take_error() { return dlerror(); }
 

@@ -44,16 +44,15 @@ bool holds(const dl_phdr_info& info, std::uintptr_t address) {
 }
 
 struct Search {
-    std::uintptr_t address = 0;      // object_at, is_in_cudnn
-    unsigned rank = 0;               // loaded_cudnn
-    bool main_libraries = false;     // loaded_cudnn: those called libcudnn.so*, or the others
-    LoadedObject* object = nullptr;  // may be null
-    bool is_cudnn = false;
+    std::uintptr_t address = 0;           // object_at, kind_at
+    unsigned rank = 0;                    // loaded_cudnn
+    ObjectKind kind = ObjectKind::other;  // loaded_cudnn: which; object_at, kind_at: what was found
+    LoadedObject* object = nullptr;       // may be null
 };
 
 // An object whose path does not fit is treated as absent: it could not be opened by its name.
 void describe(const dl_phdr_info& info, Search& search) {
-    search.is_cudnn = is_cudnn_name(file_name_of(info.dlpi_name));
+    search.kind = kind_of(file_name_of(info.dlpi_name));
     if (search.object == nullptr) {
         return;
     }
@@ -65,7 +64,7 @@ void describe(const dl_phdr_info& info, Search& search) {
         search.object->path[length] = info.dlpi_name[length];
     }
     search.object->path[length] = '\0';
-    search.object->is_cudnn = search.is_cudnn;
+    search.object->kind = search.kind;
     search.object->start = start_of(info);
 }
 
@@ -80,8 +79,7 @@ int match_address(dl_phdr_info* info, std::size_t, void* data) {
 
 int match_rank(dl_phdr_info* info, std::size_t, void* data) {
     auto& search = *static_cast<Search*>(data);
-    const char* name = file_name_of(info->dlpi_name);
-    if (!is_cudnn_name(name) || starts_with(name, "libcudnn.so") != search.main_libraries || search.rank-- != 0) {
+    if (kind_of(file_name_of(info->dlpi_name)) != search.kind || search.rank-- != 0) {
         return 0;
     }
     describe(*info, search);
@@ -90,32 +88,37 @@ int match_rank(dl_phdr_info* info, std::size_t, void* data) {
 
 }  // namespace
 
-bool is_cudnn_name(const char* file_name) {
-    return starts_with(file_name, "libcudnn") && !starts_with(file_name, "libcudnn_tune") &&
-           !starts_with(file_name, "libcudnn_frontend");
+ObjectKind kind_of(const char* file_name) {
+    if (!starts_with(file_name, "libcudnn") || starts_with(file_name, "libcudnn_frontend")) {
+        return ObjectKind::other;
+    }
+    if (starts_with(file_name, "libcudnn_tune")) {
+        return ObjectKind::ours;
+    }
+    return starts_with(file_name, "libcudnn_") ? ObjectKind::cudnn_part : ObjectKind::cudnn;
 }
 
 void object_at(const void* address, LoadedObject& object) {
     object.start = 0;
-    object.is_cudnn = false;
+    object.kind = ObjectKind::other;
     Search search{.address = reinterpret_cast<std::uintptr_t>(address), .object = &object};
     dl_iterate_phdr(match_address, &search);
 }
 
-bool is_in_cudnn(const void* address) {
+ObjectKind kind_at(const void* address) {
     Search search{.address = reinterpret_cast<std::uintptr_t>(address)};
     dl_iterate_phdr(match_address, &search);
-    return search.is_cudnn;
+    return search.kind;
 }
 
 bool is_in_shim(const void* address) { return address >= shim_start && address < shim_end; }
 
 void loaded_cudnn(unsigned rank, LoadedObject& object) {
     object.start = 0;
-    object.is_cudnn = false;
-    Search search{.rank = rank, .main_libraries = true, .object = &object};
+    object.kind = ObjectKind::other;
+    Search search{.rank = rank, .kind = ObjectKind::cudnn, .object = &object};
     if (dl_iterate_phdr(match_rank, &search) == 0) {
-        search.main_libraries = false;
+        search.kind = ObjectKind::cudnn_part;
         dl_iterate_phdr(match_rank, &search);  // with what is left of the rank
     }
 }

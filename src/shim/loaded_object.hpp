@@ -8,24 +8,34 @@
 
 namespace cudnn_tune::shim {
 
+enum class ObjectKind : std::uint8_t {
+    other,
+    ours,        // the shim, this one or another copy, and the engine
+    cudnn,       // libcudnn.so.9, or libcudnn-1a2b3c.so.8 (a bundled copy)
+    cudnn_part,  // libcudnn_graph.so.9 and the like, to which libcudnn.so.9 forwards
+};
+
+[[nodiscard]] constexpr bool is_cudnn(ObjectKind kind) {
+    return kind == ObjectKind::cudnn || kind == ObjectKind::cudnn_part;
+}
+
 struct LoadedObject {
     std::uintptr_t start = 0;  // where it is mapped; 0: there is no such object
-    bool is_cudnn = false;
+    ObjectKind kind = ObjectKind::other;
     char path[PATH_MAX] = {};  // as dlopen knows it; empty for the program itself
 };
 
-// Whether a file name without folder is that of a cuDNN library: libcudnn.so.9, libcudnn_graph.so.9,
-// libcudnn-1a2b3c.so.8 (a bundled copy). Not this project's objects, nor NVIDIA's cudnn-frontend, which calls cuDNN.
-[[nodiscard]] bool is_cudnn_name(const char* file_name);
+// The kind of a file name without folder. NVIDIA's cudnn-frontend, which calls cuDNN, is no cuDNN library.
+[[nodiscard]] ObjectKind kind_of(const char* file_name);
 
 // The object that holds `address`.
 void object_at(const void* address, LoadedObject& object);
 // Only its kind, without the path (and its 4 KiB of stack).
-[[nodiscard]] bool is_in_cudnn(const void* address);
+[[nodiscard]] ObjectKind kind_at(const void* address);
 [[nodiscard]] bool is_in_shim(const void* address);
 
-// The cuDNN library number `rank` (0, 1, …) of this process: those called libcudnn.so* first, then libcudnn*, each in
-// the order of loading.
+// The cuDNN library number `rank` (0, 1, …) of this process: whole ones first, then parts, each in the order of
+// loading.
 void loaded_cudnn(unsigned rank, LoadedObject& object);
 
 }  // namespace cudnn_tune::shim

@@ -21,7 +21,10 @@ CallTarget judge(void* function, LoadedObject& scratch) {
         return {nullptr, nullptr};
     }
     object_at(function, scratch);
-    return {function, scratch.is_cudnn ? library_of(scratch) : nullptr};
+    if (scratch.kind == ObjectKind::ours) {
+        return {nullptr, nullptr};  // another copy of the shim, which would look for the function in this one
+    }
+    return {function, is_cudnn(scratch.kind) ? library_of(scratch) : nullptr};
 }
 
 CallTarget look_up(void* handle, const char* name, LoadedObject& scratch) {
@@ -70,7 +73,7 @@ CallTarget resolve(const char* name, const void* caller) {
     LoadedObject caller_object;
     object_at(caller, caller_object);
     CallTarget target = search(name, caller_object);
-    if (caller_object.is_cudnn) {
+    if (is_cudnn(caller_object.kind)) {
         target.library = nullptr;
     }
     // Look-ups of ours that failed are not the program's business.

@@ -17,6 +17,23 @@ T* publish_first(std::atomic<T*>& slot, std::unique_ptr<T> made) {
     return expected;
 }
 
+// A mistake in a policy is said once, and there is none then: half a policy would be worse.
+select::Policy read_policy(const Settings& settings) {
+    if (settings.policy_path.empty()) {
+        return {};
+    }
+    constexpr std::int64_t limit_bytes = 1 << 20;
+    const auto text = read_file(posix_file_system(), settings.policy_path, limit_bytes);
+    const auto policy =
+        text ? select::parse_policy(*text)
+             : Result<select::Policy>(io_error("cannot read", settings.policy_path, text.error_number()));
+    if (!policy) {
+        warn_once("policy", "CUDNN_TUNE_POLICY=" + settings.policy_path + " is not used: " + policy.error().message);
+        return {};
+    }
+    return *policy;
+}
+
 std::unique_ptr<cache::Cache> open_cache(const Settings& settings) {
     cache::CacheOptions options;
     options.path = settings.cache_path;
@@ -34,6 +51,7 @@ std::unique_ptr<cache::Cache> open_cache(const Settings& settings) {
 
 Context::Context(Settings settings, FindSymbolFn find)
     : m_settings(std::move(settings)),
+      m_policy(read_policy(m_settings)),
       m_find(find),
       m_cache(open_cache(m_settings)),
       m_tuner(m_settings, m_cache.get(), m_statistics, system_clock()) {}

@@ -13,7 +13,7 @@
 #include "cudnn/real_cudnn.hpp"
 #include "entry/engine_api.h"
 #include "measure/driver.hpp"
-#include "select/frontier.hpp"
+#include "select/policy.hpp"
 #include "tune/statistics.hpp"
 #include "tune/tuner.hpp"
 #include "util/settings.hpp"
@@ -45,7 +45,7 @@ class Context {
     [[nodiscard]] Tuner& tuner() { return m_tuner; }
     [[nodiscard]] Statistics& statistics() { return m_statistics; }
     [[nodiscard]] const Settings& settings() const { return m_settings; }
-    [[nodiscard]] select::ResultMode result_mode() const { return select::ResultMode::frontier; }
+    [[nodiscard]] const select::Policy& policy() const { return m_policy; }
     [[nodiscard]] Clock& clock() { return system_clock(); }
 
     // Adds the time that it lives to Counter::choosing_ns.
@@ -65,6 +65,7 @@ class Context {
 
   private:
     Settings m_settings;
+    select::Policy m_policy;
     FindSymbolFn m_find;
     Statistics m_statistics;
     std::unique_ptr<cache::Cache> m_cache;

@@ -122,10 +122,14 @@ const GraphService::Answer* GraphService::find_or_tune(Library& library, const c
     if (!reply.measured_now) {
         m_context.statistics().add(Counter::hits);
     }
-    return m_answers.put(key, make_answer(std::move(text), reply.record, m_context.result_mode()), true);
+    return m_answers.put(key,
+                         make_answer(std::move(text), problem.problem.x().dtype == abi::k_float, reply.record,
+                                     m_context.policy().results),
+                         true);
 }
 
-std::unique_ptr<const GraphService::Answer> GraphService::make_answer(key::KeyText text, Tuner::RecordPtr record,
+std::unique_ptr<const GraphService::Answer> GraphService::make_answer(key::KeyText text, bool is_fp32,
+                                                                      Tuner::RecordPtr record,
                                                                       select::ResultMode result_mode) {
     auto answer = std::make_unique<Answer>();
     const std::vector<key::Candidate>& candidates = record->candidates;
@@ -133,8 +137,10 @@ std::unique_ptr<const GraphService::Answer> GraphService::make_answer(key::KeyTe
         answer->lists[mode] = select::served_list(
             candidates, {.mode = static_cast<int>(mode), .other_mode_answered = false, .result = result_mode});
     }
-    answer->last_resort = select::served_list(
-        candidates, {.mode = abi::k_mode_fallback, .other_mode_answered = true, .result = result_mode});
+    answer->last_resort = select::served_list(candidates, {.mode = abi::k_mode_fallback,
+                                                           .other_mode_answered = true,
+                                                           .tensor_cores_may_be_refused = is_fp32,
+                                                           .result = result_mode});
     answer->refused = std::make_unique<std::atomic<bool>[]>(candidates.size());
     answer->key = std::move(text);
     answer->record = std::move(record);

@@ -48,7 +48,8 @@ class GraphService {
 
     [[nodiscard]] const Answer* find_or_tune(Library&, const cudnn::GraphProblem&, const cudnn::GraphTarget&,
                                              const Key&, key::KeyText, bool may_measure);
-    [[nodiscard]] static std::unique_ptr<const Answer> make_answer(key::KeyText, Tuner::RecordPtr, select::ResultMode);
+    [[nodiscard]] static std::unique_ptr<const Answer> make_answer(key::KeyText, bool is_fp32, Tuner::RecordPtr,
+                                                                   select::ResultMode);
     [[nodiscard]] static const std::vector<std::size_t>& list_for(const Answer&, int mode);
     [[nodiscard]] std::int64_t fill(const Library&, const Answer&, const std::vector<std::size_t>& list,
                                     const cudnn::GraphTarget&, std::int64_t requested, abi::BackendDescriptor* slots);

@@ -30,7 +30,6 @@ enum class Counter : std::uint8_t {
     not_stored,      // a measurement could not be written
     choosing_ns,     // time spent in questions that were not plain hits
     measuring_ns,    // of that, measuring
-    plans_built,     // by measuring
     count,
 };
 

@@ -132,6 +132,7 @@ Settings read_settings(const char* (*get)(const char* name)) {
     reader.choose("CUDNN_TUNE_EFFORT", k_efforts, settings.effort);
     reader.choose("CUDNN_TUNE_COMPILE", k_compile_modes, settings.compile_mode);
     reader.choose("CUDNN_TUNE_LOG", k_levels, settings.log_level);
+    settings.policy_path = reader.text("CUDNN_TUNE_POLICY");
     settings.log_file = reader.text("CUDNN_TUNE_LOG_FILE");
     read_budget(reader, settings);
     read_workspace_cap(reader, settings);

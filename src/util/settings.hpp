@@ -30,6 +30,7 @@ struct Settings {
     double process_budget_s = 120;
     WorkspaceCap workspace_cap;
     CompileMode compile_mode = CompileMode::on;
+    std::string policy_path;  // empty: no policy
     LogLevel log_level = LogLevel::warn;
     std::string log_file;  // %p is the process id
     std::vector<std::string> warnings;

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/convolution.hpp"
+
+#include <array>
+#include <bit>
+#include <cstring>
+#include <stdexcept>
+
+namespace cudnn_tune::benchmarks {
+namespace {
+
+// More than any version has algorithms times math types.
+constexpr int k_most_results = 32;
+// Inputs repeat after so many elements: a prime, so that no dimension falls into step with it.
+constexpr std::size_t k_pattern_elements = 1'048'573;
+
+abi::DataType data_type_of(const std::string& name) {
+    if (name == "fp32") {
+        return abi::k_float;
+    }
+    if (name == "fp16") {
+        return abi::k_half;
+    }
+    if (name == "bf16") {
+        return abi::k_bfloat16;
+    }
+    if (name == "fp64") {
+        return abi::k_double;
+    }
+    throw std::runtime_error("data type " + name + " is not supported by this client");
+}
+
+std::uint16_t half_bits(float value, abi::DataType type) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    if (type == abi::k_bfloat16) {
+        return static_cast<std::uint16_t>(bits >> 16);
+    }
+    // Exact for the values of input_pattern(): multiples of 1/8 from -1 to 1.
+    if (value == 0) {
+        return 0;
+    }
+    const std::uint32_t exponent = (bits >> 23 & 0xff) - 127 + 15;
+    return static_cast<std::uint16_t>((bits >> 16 & 0x8000) | exponent << 10 | (bits >> 13 & 0x3ff));
+}
+
+std::vector<std::byte> input_pattern(abi::DataType type, std::uint32_t seed) {
+    const std::size_t element_bytes = type == abi::k_double ? 8 : type == abi::k_float ? 4 : 2;
+    std::vector<std::byte> bytes(k_pattern_elements * element_bytes);
+    std::uint32_t state = seed;
+    for (std::size_t i = 0; i < k_pattern_elements; ++i) {
+        state = state * 1664525 + 1013904223;  // Numerical Recipes' generator
+        const float value = static_cast<float>(static_cast<int>((state >> 16) % 17) - 8) / 8;
+        std::byte* const to = bytes.data() + i * element_bytes;
+        if (type == abi::k_double) {
+            const double wide = value;
+            std::memcpy(to, &wide, 8);
+        } else if (type == abi::k_float) {
+            std::memcpy(to, &value, 4);
+        } else {
+            const std::uint16_t narrow = half_bits(value, type);
+            std::memcpy(to, &narrow, 2);
+        }
+    }
+    return bytes;
+}
+
+}  // namespace
+
+void check_cudnn(abi::Status status, const char* what) {
+    if (status != abi::k_success) {
+        throw std::runtime_error(std::string(what) + ": " + cudnnGetErrorString(status));
+    }
+}
+
+Convolution::Convolution(abi::Handle handle, const Shape& shape, int math_type)
+    : m_handle(handle), m_operation(shape.operation), m_data_type(data_type_of(shape.dtype)) {
+    const abi::TensorFormat format = shape.is_channels_last ? abi::k_nhwc : abi::k_nchw;
+    const int nb_dims = static_cast<int>(shape.x.size());
+    const abi::DataType compute = m_data_type == abi::k_double ? abi::k_double : abi::k_float;
+    const bool is_wide = m_data_type == abi::k_double || m_data_type == abi::k_float;
+    if (math_type < 0) {
+        math_type = is_wide ? abi::k_default_math : abi::k_tensor_op_math;
+    }
+    check_cudnn(cudnnCreateTensorDescriptor(&m_x), "cudnnCreateTensorDescriptor");
+    check_cudnn(cudnnCreateTensorDescriptor(&m_y), "cudnnCreateTensorDescriptor");
+    check_cudnn(cudnnCreateFilterDescriptor(&m_w), "cudnnCreateFilterDescriptor");
+    check_cudnn(cudnnCreateConvolutionDescriptor(&m_convolution), "cudnnCreateConvolutionDescriptor");
+    check_cudnn(cudnnSetTensorNdDescriptorEx(m_x, format, m_data_type, nb_dims, shape.x.data()), "x");
+    check_cudnn(cudnnSetTensorNdDescriptorEx(m_y, format, m_data_type, nb_dims, shape.y.data()), "y");
+    check_cudnn(cudnnSetFilterNdDescriptor(m_w, m_data_type, format, nb_dims, shape.w.data()), "w");
+    check_cudnn(cudnnSetConvolutionNdDescriptor(m_convolution, nb_dims - 2, shape.pads.data(), shape.strides.data(),
+                                                shape.dilations.data(), abi::k_cross_correlation, compute),
+                "cudnnSetConvolutionNdDescriptor");
+    check_cudnn(cudnnSetConvolutionGroupCount(m_convolution, shape.groups), "cudnnSetConvolutionGroupCount");
+    check_cudnn(cudnnSetConvolutionMathType(m_convolution, math_type), "cudnnSetConvolutionMathType");
+    m_output = m_operation == Operation::forward         ? &m_y_buffer
+               : m_operation == Operation::backward_data ? &m_x_buffer
+                                                         : &m_w_buffer;
+}
+
+Convolution::~Convolution() {
+    static_cast<void>(cudnnDestroyConvolutionDescriptor(m_convolution));
+    static_cast<void>(cudnnDestroyFilterDescriptor(m_w));
+    static_cast<void>(cudnnDestroyTensorDescriptor(m_y));
+    static_cast<void>(cudnnDestroyTensorDescriptor(m_x));
+}
+
+Convolution::Roles Convolution::roles(const void* x, const void* w, const void* y) const {
+    switch (m_operation) {
+        case Operation::backward_data:
+            return {w, y, x};
+        case Operation::backward_filter:
+            return {x, y, w};
+        case Operation::forward:
+            break;
+    }
+    return {x, w, y};
+}
+
+void Convolution::allocate() {
+    std::size_t bytes = 0;
+    check_cudnn(cudnnGetTensorSizeInBytes(m_x, &bytes), "cudnnGetTensorSizeInBytes");
+    m_x_buffer = DeviceBuffer(bytes);
+    check_cudnn(cudnnGetTensorSizeInBytes(m_y, &bytes), "cudnnGetTensorSizeInBytes");
+    m_y_buffer = DeviceBuffer(bytes);
+    check_cudnn(cudnnGetFilterSizeInBytes(m_w, &bytes), "cudnnGetFilterSizeInBytes");
+    m_w_buffer = DeviceBuffer(bytes);
+    std::uint32_t seed = 1;
+    for (DeviceBuffer* const buffer : {&m_x_buffer, &m_w_buffer, &m_y_buffer}) {
+        buffer->fill(input_pattern(m_data_type, seed++));
+    }
+}
+
+abi::AlgoPerf Convolution::ask(const Question& question) {
+    std::array<abi::AlgoPerf, k_most_results> results{};
+    int nb_results = 0;
+    const auto direction = static_cast<std::size_t>(m_operation);
+    const Roles of = roles(m_x, m_w, m_y);
+    abi::Status status = abi::k_success;
+    if (question.api == Api::find_ex) {
+        if (m_search_workspace.size_bytes() < question.workspace_limit_bytes) {
+            m_search_workspace = DeviceBuffer(question.workspace_limit_bytes);
+        }
+        const Roles at = roles(m_x_buffer.data(), m_w_buffer.data(), m_y_buffer.data());
+        constexpr std::array<abi::FindAlgorithmExFn, 3> functions = {cudnnFindConvolutionForwardAlgorithmEx,
+                                                                     cudnnFindConvolutionBackwardDataAlgorithmEx,
+                                                                     cudnnFindConvolutionBackwardFilterAlgorithmEx};
+        status = functions[direction](m_handle, of.a, at.a, of.b, at.b, m_convolution, of.c, const_cast<void*>(at.c),
+                                      k_most_results, &nb_results, results.data(), m_search_workspace.data(),
+                                      question.workspace_limit_bytes);
+    } else {
+        constexpr std::array<std::array<abi::GetAlgorithmV7Fn, 3>, 2> functions = {
+            {{cudnnGetConvolutionForwardAlgorithm_v7, cudnnGetConvolutionBackwardDataAlgorithm_v7,
+              cudnnGetConvolutionBackwardFilterAlgorithm_v7},
+             {cudnnFindConvolutionForwardAlgorithm, cudnnFindConvolutionBackwardDataAlgorithm,
+              cudnnFindConvolutionBackwardFilterAlgorithm}}};
+        status = functions[question.api == Api::find ? 1 : 0][direction](m_handle, of.a, of.b, m_convolution, of.c,
+                                                                         k_most_results, &nb_results, results.data());
+    }
+    check_cudnn(status, "the question for an algorithm");
+    for (int i = 0; i < nb_results; ++i) {
+        const abi::AlgoPerf& result = results[static_cast<std::size_t>(i)];
+        if (result.status == abi::k_success && result.memory <= question.workspace_limit_bytes) {
+            return result;
+        }
+    }
+    throw std::runtime_error("no algorithm within the workspace limit");
+}
+
+void Convolution::adopt(const abi::AlgoPerf& answer) {
+    check_cudnn(cudnnSetConvolutionMathType(m_convolution, answer.math_type), "cudnnSetConvolutionMathType");
+    m_search_workspace = DeviceBuffer();
+    m_workspace = DeviceBuffer();
+    m_workspace = DeviceBuffer(answer.memory);
+    m_algorithm = answer.algo;
+}
+
+void Convolution::run() {
+    const double one = 1;
+    const double zero = 0;
+    const float one_float = 1;
+    const float zero_float = 0;
+    const bool is_double = m_data_type == abi::k_double;
+    const Roles of = roles(m_x, m_w, m_y);
+    const Roles at = roles(m_x_buffer.data(), m_w_buffer.data(), m_y_buffer.data());
+    constexpr std::array<abi::ConvolutionFn, 3> functions = {cudnnConvolutionForward, cudnnConvolutionBackwardData,
+                                                             cudnnConvolutionBackwardFilter};
+    const void* const alpha = is_double ? static_cast<const void*>(&one) : &one_float;
+    const void* const beta = is_double ? static_cast<const void*>(&zero) : &zero_float;
+    check_cudnn(functions[static_cast<std::size_t>(m_operation)](
+                    m_handle, alpha, of.a, at.a, of.b, at.b, m_convolution, m_algorithm, m_workspace.data(),
+                    m_workspace.size_bytes(), beta, of.c, const_cast<void*>(at.c)),
+                "the convolution");
+}
+
+}  // namespace cudnn_tune::benchmarks

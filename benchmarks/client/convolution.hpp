@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// One convolution as a program of cuDNN's legacy API has it: descriptors, the question for an algorithm, the call.
+// Failures throw std::runtime_error with cuDNN's own words.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "client/gpu.hpp"
+#include "client/shapes.hpp"
+#include "cudnn/functions.hpp"
+
+namespace cudnn_tune::benchmarks {
+
+enum class Api : std::uint8_t { get, find, find_ex };
+
+struct Question {
+    Api api = Api::get;
+    std::size_t workspace_limit_bytes = 0;
+};
+
+class Convolution {
+  public:
+    // `math_type` -1: default for single and double precision, tensor cores for the smaller types, as PyTorch has it.
+    Convolution(abi::Handle handle, const Shape& shape, int math_type);
+    ~Convolution();
+    Convolution(const Convolution&) = delete;
+    Convolution& operator=(const Convolution&) = delete;
+
+    // Allocates and fills the tensors; needed before find_ex questions and before run().
+    void allocate();
+    // The library's answer: the first usable algorithm within the workspace limit.
+    [[nodiscard]] abi::AlgoPerf ask(const Question&);
+    // Takes the math type and allocates the workspace of an answer.
+    void adopt(const abi::AlgoPerf&);
+    void run();
+    [[nodiscard]] const DeviceBuffer& output() const { return *m_output; }
+    [[nodiscard]] abi::DataType data_type() const { return m_data_type; }
+
+  private:
+    // The caller's view of the three tensors: first and second operand and result.
+    struct Roles {
+        const void* a;
+        const void* b;
+        const void* c;
+    };
+    [[nodiscard]] Roles roles(const void* x, const void* w, const void* y) const;
+
+    abi::Handle m_handle;
+    Operation m_operation;
+    abi::DataType m_data_type = 0;
+    abi::TensorDescriptor m_x = nullptr;
+    abi::FilterDescriptor m_w = nullptr;
+    abi::TensorDescriptor m_y = nullptr;
+    abi::ConvolutionDescriptor m_convolution = nullptr;
+    DeviceBuffer m_x_buffer;
+    DeviceBuffer m_w_buffer;
+    DeviceBuffer m_y_buffer;
+    DeviceBuffer m_search_workspace;
+    DeviceBuffer m_workspace;
+    DeviceBuffer* m_output = nullptr;
+    int m_algorithm = 0;
+};
+
+void check_cudnn(abi::Status, const char* what);
+
+}  // namespace cudnn_tune::benchmarks

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/gpu.hpp"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <utility>
+
+namespace cudnn_tune::benchmarks {
+
+void check_cuda(abi::CuResult result, const char* what) {
+    if (result != abi::k_cu_success) {
+        throw std::runtime_error(std::string(what) + " failed with CUDA error " + std::to_string(result));
+    }
+}
+
+std::string open_gpu() {
+    abi::CuDevice device = 0;
+    abi::CuContext context = nullptr;
+    std::array<char, 256> name{};
+    check_cuda(cuInit(0), "cuInit");
+    check_cuda(cuDeviceGet(&device, 0), "cuDeviceGet");
+    check_cuda(cuDeviceGetName(name.data(), static_cast<int>(name.size()), device), "cuDeviceGetName");
+    check_cuda(cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
+    check_cuda(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+    return name.data();
+}
+
+DeviceBuffer::DeviceBuffer(std::size_t bytes) : m_bytes(bytes) {
+    if (bytes > 0) {
+        check_cuda(cuMemAlloc_v2(&m_pointer, bytes), "cuMemAlloc");
+    }
+}
+
+DeviceBuffer::DeviceBuffer(DeviceBuffer&& other) noexcept
+    : m_pointer(std::exchange(other.m_pointer, 0)), m_bytes(std::exchange(other.m_bytes, 0)) {}
+
+DeviceBuffer& DeviceBuffer::operator=(DeviceBuffer&& other) noexcept {
+    std::swap(m_pointer, other.m_pointer);
+    std::swap(m_bytes, other.m_bytes);
+    return *this;
+}
+
+DeviceBuffer::~DeviceBuffer() {
+    if (m_pointer != 0) {
+        static_cast<void>(cuMemFree_v2(m_pointer));
+    }
+}
+
+void DeviceBuffer::fill(const std::vector<std::byte>& pattern) {
+    std::size_t filled = std::min(pattern.size(), m_bytes);
+    if (filled == 0) {
+        return;
+    }
+    check_cuda(cuMemcpyHtoD_v2(m_pointer, pattern.data(), filled), "cuMemcpyHtoD");
+    // Doubling: a buffer of gigabytes takes a dozen copies on the device.
+    while (filled < m_bytes) {
+        const std::size_t bytes = std::min(filled, m_bytes - filled);
+        check_cuda(cuMemcpyDtoDAsync_v2(m_pointer + filled, m_pointer, bytes, nullptr), "cuMemcpyDtoDAsync");
+        filled += bytes;
+    }
+    check_cuda(cuStreamSynchronize(nullptr), "cuStreamSynchronize");
+}
+
+std::vector<std::byte> DeviceBuffer::read(std::size_t limit_bytes) const {
+    std::vector<std::byte> bytes(std::min(limit_bytes, m_bytes));
+    check_cuda(cuMemcpyDtoH_v2(bytes.data(), m_pointer, bytes.size()), "cuMemcpyDtoH");
+    return bytes;
+}
+
+double median_run_us(int repeat, const std::function<void()>& launch) {
+    launch();
+    check_cuda(cuStreamSynchronize(nullptr), "the convolution");
+    std::vector<float> times_ms;
+    abi::CuEvent start = nullptr;
+    abi::CuEvent stop = nullptr;
+    check_cuda(cuEventCreate(&start, abi::k_cu_event_default), "cuEventCreate");
+    check_cuda(cuEventCreate(&stop, abi::k_cu_event_default), "cuEventCreate");
+    for (int i = 0; i < repeat; ++i) {
+        check_cuda(cuEventRecord(start, nullptr), "cuEventRecord");
+        launch();
+        check_cuda(cuEventRecord(stop, nullptr), "cuEventRecord");
+        check_cuda(cuEventSynchronize(stop), "the convolution");
+        float time_ms = 0;
+        check_cuda(cuEventElapsedTime(&time_ms, start, stop), "cuEventElapsedTime");
+        times_ms.push_back(time_ms);
+    }
+    static_cast<void>(cuEventDestroy_v2(start));
+    static_cast<void>(cuEventDestroy_v2(stop));
+    if (times_ms.empty()) {
+        return 0;
+    }
+    std::ranges::sort(times_ms);
+    return 1e3 * static_cast<double>(times_ms[times_ms.size() / 2]);
+}
+
+}  // namespace cudnn_tune::benchmarks

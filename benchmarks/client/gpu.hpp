@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The little of a CUDA program that the client needs, over the driver API. Failures throw std::runtime_error.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "driver/cuda_functions.hpp"
+
+namespace cudnn_tune::benchmarks {
+
+// The first device's primary context, as the CUDA run-time library makes it. Returns the device's name.
+std::string open_gpu();
+
+void check_cuda(abi::CuResult, const char* what);
+
+class DeviceBuffer {
+  public:
+    DeviceBuffer() = default;
+    explicit DeviceBuffer(std::size_t bytes);
+    DeviceBuffer(DeviceBuffer&& other) noexcept;
+    DeviceBuffer& operator=(DeviceBuffer&& other) noexcept;
+    ~DeviceBuffer();
+
+    [[nodiscard]] void* data() const { return reinterpret_cast<void*>(m_pointer); }
+    [[nodiscard]] std::size_t size_bytes() const { return m_bytes; }
+    // Repeats `pattern` over the whole buffer.
+    void fill(const std::vector<std::byte>& pattern);
+    // At most `limit_bytes` from the start.
+    [[nodiscard]] std::vector<std::byte> read(std::size_t limit_bytes) const;
+
+  private:
+    abi::CuDevicePtr m_pointer = 0;
+    std::size_t m_bytes = 0;
+};
+
+// The median over `repeat` runs on the default stream, after one that is not timed. 0 if `repeat` is 0.
+[[nodiscard]] double median_run_us(int repeat, const std::function<void()>& launch);
+
+}  // namespace cudnn_tune::benchmarks

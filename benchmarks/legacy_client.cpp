@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// An ordinary program of cuDNN's legacy convolution API that knows nothing of cudnn-tune: for each problem of a shapes
+// file it makes descriptors, asks for an algorithm, runs it and prints a line of CSV. The same binary runs on the real
+// libraries and on the simulated ones, whichever the loader finds.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+
+#include "client/convolution.hpp"
+#include "client/csv.hpp"
+
+namespace cudnn_tune::benchmarks {
+namespace {
+
+// Outputs are compared by so many bytes from their start: enough to show a wrong algorithm, quick to copy.
+constexpr std::size_t k_compared_bytes = std::size_t{4} << 20;
+
+struct Options {
+    std::vector<std::string> files;
+    std::string filter;
+    std::size_t limit = 0;
+    std::size_t every = 1;
+    std::string api = "get";
+    int math_type = -1;
+    std::size_t workspace_limit_bytes = std::size_t{256} << 20;
+    int repeat = 5;
+    int ask_again = 0;
+    bool only_asks = false;
+};
+
+double microseconds_since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
+}
+
+double element_value(const std::byte* at, abi::DataType type) {
+    if (type == abi::k_double) {
+        double value = 0;
+        std::memcpy(&value, at, sizeof value);
+        return value;
+    }
+    if (type == abi::k_float) {
+        float value = 0;
+        std::memcpy(&value, at, sizeof value);
+        return value;
+    }
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, at, sizeof bits);
+    if (type == abi::k_bfloat16) {
+        const std::uint32_t wide = std::uint32_t{bits} << 16;
+        float value = 0;
+        std::memcpy(&value, &wide, sizeof value);
+        return value;
+    }
+    const int exponent = bits >> 10 & 0x1f;
+    const int mantissa = bits & 0x3ff;
+    const double magnitude = exponent == 0    ? std::ldexp(mantissa, -24)
+                             : exponent == 31 ? (mantissa == 0 ? HUGE_VAL : std::nan(""))
+                                              : std::ldexp(mantissa + 1024, exponent - 25);
+    return (bits & 0x8000) != 0 ? -magnitude : magnitude;
+}
+
+struct Checksum {
+    double mean_magnitude = 0;  // close for any algorithm
+    std::uint64_t hash = 0;     // equal for equal bytes (FNV-1a)
+};
+
+Checksum checksum_of(const Convolution& convolution) {
+    const std::vector<std::byte> bytes = convolution.output().read(k_compared_bytes);
+    const abi::DataType type = convolution.data_type();
+    const std::size_t element_bytes = type == abi::k_double ? 8 : type == abi::k_float ? 4 : 2;
+    Checksum checksum;
+    for (std::size_t at = 0; at + element_bytes <= bytes.size(); at += element_bytes) {
+        checksum.mean_magnitude += std::abs(element_value(bytes.data() + at, type));
+    }
+    checksum.mean_magnitude /= static_cast<double>(std::max<std::size_t>(1, bytes.size() / element_bytes));
+    checksum.hash = 0xcbf29ce484222325;
+    for (const std::byte byte : bytes) {
+        checksum.hash = (checksum.hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3;
+    }
+    return checksum;
+}
+
+// The cost of a question that was asked before, in microseconds: the median.
+double ask_again_us(Convolution& convolution, const Question& question, int count) {
+    std::vector<double> times_us;
+    for (int i = 0; i < count; ++i) {
+        const auto start = std::chrono::steady_clock::now();
+        static_cast<void>(convolution.ask(question));
+        times_us.push_back(microseconds_since(start));
+    }
+    std::ranges::sort(times_us);
+    return times_us.empty() ? 0 : times_us[times_us.size() / 2];
+}
+
+// One line of CSV. False if the problem could not be run; the line then says why.
+bool run_problem(abi::Handle handle, const Shape& shape, const Options& options, const std::string& gpu) {
+    abi::AlgoPerf answer{};
+    double choose_us = 0;
+    double again_us = 0;
+    double run_us = 0;
+    Checksum checksum;
+    std::string error;
+    try {
+        const Question question{options.api == "find"     ? Api::find
+                                : options.api == "findex" ? Api::find_ex
+                                                          : Api::get,
+                                options.workspace_limit_bytes};
+        Convolution convolution(handle, shape, options.math_type);
+        if (!options.only_asks || question.api == Api::find_ex) {
+            convolution.allocate();
+        }
+        const auto start = std::chrono::steady_clock::now();
+        answer = convolution.ask(question);
+        choose_us = microseconds_since(start);
+        again_us = ask_again_us(convolution, question, options.ask_again);
+        if (!options.only_asks) {
+            convolution.adopt(answer);
+            run_us = median_run_us(options.repeat, [&] { convolution.run(); });
+            checksum = checksum_of(convolution);
+        }
+    } catch (const std::runtime_error& failure) {
+        error = failure.what();
+    }
+    std::printf("%s,%d,%d,%zu,%.3f,%.4f,%.3f,%.6g,%016llx,%s,%s\n", csv_field(shape.id).c_str(), answer.algo,
+                answer.math_type, answer.memory, choose_us, again_us, run_us, checksum.mean_magnitude,
+                static_cast<unsigned long long>(checksum.hash), csv_field(gpu).c_str(), csv_field(error).c_str());
+    std::fflush(stdout);
+    return error.empty();
+}
+
+int run(const Options& options) {
+    std::vector<Shape> shapes;
+    std::size_t nb_rows = 0;
+    for (const std::string& file : options.files) {
+        ShapesFile contents = read_shapes(file);
+        for (const std::string& row : contents.left_out) {
+            std::fprintf(stderr, "legacy_client: %s leaves out %s\n", file.c_str(), row.c_str());
+        }
+        for (Shape& shape : contents.shapes) {
+            if ((shape.id + " " + shape.model + " " + shape.dtype).find(options.filter) != std::string::npos &&
+                nb_rows++ % std::max<std::size_t>(1, options.every) == 0 &&
+                (options.limit == 0 || shapes.size() < options.limit)) {
+                shapes.push_back(std::move(shape));
+            }
+        }
+    }
+    const std::string gpu = open_gpu();
+    abi::Handle handle = nullptr;
+    check_cudnn(cudnnCreate(&handle), "cudnnCreate");
+    std::fprintf(stderr, "legacy_client: %zu problems on %s, cuDNN %zu, %s\n", shapes.size(), gpu.c_str(),
+                 cudnnGetVersion(), options.api.c_str());
+    std::printf("id,algo,math,workspace,choose_us,again_us,run_us,mean_magnitude,hash,gpu,error\n");
+    std::size_t nb_failed = 0;
+    const auto start = std::chrono::steady_clock::now();
+    for (const Shape& shape : shapes) {
+        nb_failed += run_problem(handle, shape, options, gpu) ? 0 : 1;
+    }
+    std::fprintf(stderr, "legacy_client: %.3f s for all, %zu failed\n", microseconds_since(start) / 1e6, nb_failed);
+    check_cudnn(cudnnDestroy(handle), "cudnnDestroy");
+    return shapes.empty() || nb_failed == shapes.size() ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace cudnn_tune::benchmarks
+
+int main(int argc, char** argv) {
+    using namespace cudnn_tune::benchmarks;
+    Options options;
+    CLI::App app("Runs convolutions through cuDNN's legacy API and prints a line of CSV for each.", "legacy_client");
+    app.add_option("SHAPES", options.files, "CSV files of problems")->required();
+    app.add_option("--filter", options.filter, "Only problems with this in their id, model or data type");
+    app.add_option("--every", options.every, "Only one problem in so many");
+    app.add_option("--limit", options.limit, "At most so many problems");
+    app.add_option("--api", options.api, "How to ask")->check(CLI::IsMember({"get", "find", "findex"}));
+    app.add_option("--math", options.math_type, "cudnnMathType_t (default: by data type)");
+    app.add_option("--workspace", options.workspace_limit_bytes, "Most workspace, in bytes");
+    app.add_option("--repeat", options.repeat, "Timed runs a problem");
+    app.add_option("--ask-again", options.ask_again, "Ask each question so many times more, and print the median time");
+    app.add_flag("--only-ask", options.only_asks, "Do not run the convolutions");
+    CLI11_PARSE(app, argc, argv);
+    try {
+        return run(options);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "legacy_client: error: %s\n", error.what());
+        return 1;
+    }
+}

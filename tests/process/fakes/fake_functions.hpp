@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The argument lists of the hooked functions, for the fake cuDNN. They are written again, and not taken from the shim,
+// so that a mistake in the shim's shows.
+#pragma once
+
+#include "abi/cudnn.hpp"
+
+#define FAKE_EXPORT extern "C" __attribute__((visibility("default")))
+
+using namespace cudnn_tune::abi;  // NOLINT: this is a C interface
+
+// Calls FUNCTION(name, parameters, arguments) for every function of the fake.
+#define FAKE_ARRAY(FUNCTION, name)                                                                         \
+    FUNCTION(name,                                                                                         \
+             (Handle handle, const void* a, const void* b, const void* conv, const void* c, int requested, \
+              int* returned, AlgoPerf* results),                                                           \
+             (handle, a, b, conv, c, requested, returned, results))
+#define FAKE_ARRAY_EX(FUNCTION, name)                                                                           \
+    FUNCTION(                                                                                                   \
+        name,                                                                                                   \
+        (Handle handle, const void* a, const void* a_data, const void* b, const void* b_data, const void* conv, \
+         const void* c, void* c_data, int requested, int* returned, AlgoPerf* results, void* workspace,         \
+         std::size_t workspace_bytes),                                                                          \
+        (handle, a, a_data, b, b_data, conv, c, c_data, requested, returned, results, workspace, workspace_bytes))
+#define FAKE_FUNCTIONS(FUNCTION)                                                                             \
+    FAKE_ARRAY(FUNCTION, cudnnGetConvolutionForwardAlgorithm_v7)                                             \
+    FAKE_ARRAY(FUNCTION, cudnnGetConvolutionBackwardDataAlgorithm_v7)                                        \
+    FAKE_ARRAY(FUNCTION, cudnnGetConvolutionBackwardFilterAlgorithm_v7)                                      \
+    FAKE_ARRAY(FUNCTION, cudnnFindConvolutionForwardAlgorithm)                                               \
+    FAKE_ARRAY(FUNCTION, cudnnFindConvolutionBackwardDataAlgorithm)                                          \
+    FAKE_ARRAY(FUNCTION, cudnnFindConvolutionBackwardFilterAlgorithm)                                        \
+    FAKE_ARRAY_EX(FUNCTION, cudnnFindConvolutionForwardAlgorithmEx)                                          \
+    FAKE_ARRAY_EX(FUNCTION, cudnnFindConvolutionBackwardDataAlgorithmEx)                                     \
+    FAKE_ARRAY_EX(FUNCTION, cudnnFindConvolutionBackwardFilterAlgorithmEx)                                   \
+    FUNCTION(cudnnBackendCreateDescriptor, (int type, BackendDescriptor* descriptor), (type, descriptor))    \
+    FUNCTION(cudnnBackendInitialize, (BackendDescriptor descriptor), (descriptor))                           \
+    FUNCTION(cudnnBackendFinalize, (BackendDescriptor descriptor), (descriptor))                             \
+    FUNCTION(cudnnBackendDestroyDescriptor, (BackendDescriptor descriptor), (descriptor))                    \
+    FUNCTION(cudnnBackendSetAttribute,                                                                       \
+             (BackendDescriptor descriptor, int name, int type, std::int64_t count, const void* elements),   \
+             (descriptor, name, type, count, elements))                                                      \
+    FUNCTION(cudnnBackendGetAttribute,                                                                       \
+             (BackendDescriptor descriptor, int name, int type, std::int64_t requested, std::int64_t* count, \
+              void* elements),                                                                               \
+             (descriptor, name, type, requested, count, elements))                                           \
+    FUNCTION(cudnnBackendExecute, (Handle handle, BackendDescriptor plan, BackendDescriptor pack), (handle, plan, pack))

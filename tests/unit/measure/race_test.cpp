@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/race.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+namespace cudnn_tune::measure {
+namespace {
+
+// Feeds a race with fixed true times, each sample multiplied by a random factor of up to 1 ± jitter.
+class FakeTrack {
+  public:
+    FakeTrack(std::vector<std::int64_t> true_ns, double jitter, unsigned seed)
+        : m_true_ns(std::move(true_ns)), m_jitter(jitter), m_random(seed) {}
+
+    std::vector<RaceStep> run(Race& race) {
+        std::vector<RaceStep> steps;
+        while (const auto step = race.next()) {
+            steps.push_back(*step);
+            std::uniform_real_distribution<double> factor(1 - m_jitter, 1 + m_jitter);
+            race.record(step->candidate,
+                        static_cast<std::int64_t>(static_cast<double>(m_true_ns[step->candidate]) * factor(m_random)));
+        }
+        return steps;
+    }
+
+  private:
+    std::vector<std::int64_t> m_true_ns;
+    double m_jitter;
+    std::mt19937 m_random;
+};
+
+std::size_t samples_of(const std::vector<RaceStep>& steps, std::size_t candidate) {
+    return static_cast<std::size_t>(
+        std::count_if(steps.begin(), steps.end(), [&](const RaceStep& s) { return s.candidate == candidate; }));
+}
+
+TEST(Median, OfAnOddNumberIsTheMiddle) { EXPECT_EQ(median_of({5, 1, 9}), 5); }
+
+TEST(Median, IsNotMovedByOneOutlier) { EXPECT_EQ(median_of({10, 11, 12, 1'000'000, 9}), 11); }
+
+TEST(Spread, OfOneSampleIsUnknown) { EXPECT_EQ(spread_of({7}), -1); }
+
+TEST(Spread, IsTheMedianDistanceFromTheMedian) { EXPECT_EQ(spread_of({10, 12, 14, 20, 11}), 2); }
+
+TEST(Race, TriesEveryCandidateOnceInTheGivenOrder) {
+    Race race(3, {});
+    FakeTrack track({100'000, 100'000, 100'000}, 0, 1);
+    const auto steps = track.run(race);
+    ASSERT_GE(steps.size(), 3U);
+    for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(steps[i].candidate, i);
+        EXPECT_EQ(steps[i].repeats, 1);
+    }
+}
+
+TEST(Race, DropsAHopelessCandidateAfterItsFirstSample) {
+    Race race(2, {});
+    FakeTrack track({100'000, 300'000}, 0, 1);
+    const auto steps = track.run(race);
+    EXPECT_EQ(samples_of(steps, 1), 1U);
+    EXPECT_EQ(race.samples(1).size(), 1U);
+}
+
+TEST(Race, DropsACandidateThatALaterOneMakesHopeless) {
+    Race race(2, {});
+    FakeTrack track({300'000, 100'000}, 0, 1);
+    EXPECT_EQ(samples_of(track.run(race), 0), 1U);
+}
+
+TEST(Race, DropsACandidateThatIsBehindOnceItHasEnoughSamples) {
+    Race race(2, {});
+    FakeTrack track({100'000, 150'000}, 0, 1);
+    const auto steps = track.run(race);
+    const RaceRules rules;
+    // One sample of round 0 more than count.
+    EXPECT_EQ(samples_of(steps, 1), static_cast<std::size_t>(rules.min_samples) + 1);
+}
+
+TEST(Race, InterleavesTheSurvivors) {
+    Race race(2, {});
+    FakeTrack track({100'000, 101'000}, 0, 1);
+    const auto steps = track.run(race);
+    for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
+        EXPECT_NE(steps[i].candidate, steps[i + 1].candidate);
+    }
+}
+
+TEST(Race, RepeatsShortLaunchesToFillAWindow) {
+    Race race(1, {});
+    FakeTrack track({100'000}, 0, 1);
+    const auto steps = track.run(race);
+    ASSERT_GE(steps.size(), 2U);
+    EXPECT_EQ(steps[1].repeats, 10);
+}
+
+TEST(Race, LimitsTheRepeatsOfVeryShortLaunches) {
+    const RaceRules rules;
+    Race race(1, rules);
+    FakeTrack track({1'000}, 0, 1);
+    EXPECT_EQ(track.run(race)[1].repeats, rules.max_repeats);
+}
+
+TEST(Race, FirstColdSampleDoesNotCount) {
+    Race race(1, {});
+    bool first = true;
+    while (const auto step = race.next()) {
+        race.record(step->candidate, first ? 900'000 : 100'000);
+        first = false;
+    }
+    EXPECT_EQ(median_of(race.samples(0)), 100'000);
+    EXPECT_EQ(spread_of(race.samples(0)), 0);
+}
+
+TEST(Race, AFailedCandidateIsOutAndHasNoSamples) {
+    Race race(2, {});
+    ASSERT_EQ(race.next()->candidate, 0U);
+    race.fail(0);
+    while (const auto step = race.next()) {
+        EXPECT_EQ(step->candidate, 1U);
+        race.record(1, 50'000);
+    }
+    EXPECT_TRUE(race.samples(0).empty());
+    EXPECT_FALSE(race.samples(1).empty());
+}
+
+TEST(Race, EndsWhenEveryCandidateFails) {
+    Race race(2, {});
+    ASSERT_TRUE(race.next());
+    race.fail(0);
+    ASSERT_TRUE(race.next());
+    race.fail(1);
+    EXPECT_FALSE(race.next());
+    EXPECT_FALSE(race.leader_is_clear());
+}
+
+TEST(Race, OfNobodyEndsAtOnce) {
+    Race race(0, {});
+    EXPECT_FALSE(race.next());
+}
+
+TEST(Race, LeaderIsNotClearAmongEquals) {
+    Race race(2, {});
+    FakeTrack track({100'000, 100'100}, 0.02, 7);
+    track.run(race);
+    EXPECT_FALSE(race.leader_is_clear());
+}
+
+TEST(Race, LeaderIsClearWhenTheOthersAreOut) {
+    Race race(2, {});
+    FakeTrack track({100'000, 250'000}, 0.01, 7);
+    track.run(race);
+    EXPECT_TRUE(race.leader_is_clear());
+}
+
+TEST(Race, ALongWarmUpShowsAHopelessCandidate) {
+    Race race(2, {});
+    ASSERT_TRUE(race.next());
+    race.record(0, 1'000'000);
+    EXPECT_TRUE(race.hopeless_after_warm_up(60'000'000));
+    EXPECT_FALSE(race.hopeless_after_warm_up(14'000'000)) << "loading a kernel may take that long";
+}
+
+TEST(Race, FindsOneWinnerDespiteTwentyPercentJitter) {
+    for (unsigned seed = 0; seed < 50; ++seed) {
+        Race race(6, {});
+        FakeTrack track({130'000, 100'000, 145'000, 160'000, 190'000, 400'000}, 0.2, seed);
+        track.run(race);
+        std::size_t best = 0;
+        for (std::size_t i = 1; i < 6; ++i) {
+            if (!race.samples(i).empty() && median_of(race.samples(i)) < median_of(race.samples(best))) {
+                best = i;
+            }
+        }
+        EXPECT_EQ(best, 1U) << "seed " << seed;
+    }
+}
+
+}  // namespace
+}  // namespace cudnn_tune::measure

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "select/pruning.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "abi/backend.hpp"
+#include "samples.hpp"
+#include "select/heuristic_order.hpp"
+
+namespace cudnn_tune::select {
+namespace {
+
+using Candidates = std::vector<key::Candidate>;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+std::vector<std::string> reasons(const Candidates& candidates) {
+    std::vector<std::string> result;
+    for (const key::Candidate& each : candidates) {
+        result.push_back(each.not_run);
+    }
+    return result;
+}
+
+TEST(Pruning, RunsEverythingInHeuristicOrderWithoutAReasonAgainst) {
+    Candidates candidates{
+        candidate(Graph{.engine = 1, .mode = 2, .rank = 0}), candidate(Graph{.engine = 2, .mode = 1, .rank = 0}),
+        candidate(Graph{.engine = 3, .mode = 0, .rank = 1}), candidate(Graph{.engine = 4, .mode = 0, .rank = 0})};
+    candidates[0].not_run = "of an earlier plan";
+    EXPECT_THAT(plan_trials(candidates, {}), ElementsAre(3, 2, 1, 0));
+    EXPECT_THAT(reasons(candidates), ElementsAre("", "", "", ""));
+}
+
+TEST(Pruning, NamesTheRuleThatRemovedACandidate) {
+    Candidates candidates{candidate(Legacy{.algorithm = 0, .math_type = abi::k_tensor_op_math, .rank = 0}),
+                          candidate(Legacy{.algorithm = 1, .rank = 1, .status = abi::k_v9_not_supported}),
+                          candidate(Legacy{.algorithm = 2, .math_type = abi::k_fma_math, .rank = 2}),
+                          candidate(Legacy{.algorithm = 3, .rank = 3, .workspace_bytes = 1025}),
+                          candidate(Legacy{.algorithm = 4, .rank = 4, .workspace_bytes = 1024}),
+                          candidate(Legacy{.algorithm = 4, .rank = 5, .workspace_bytes = 0})};
+    const PruningContext context{.workspace_limit_bytes = 1024, .descriptor_math = abi::k_tensor_op_math};
+    EXPECT_THAT(plan_trials(candidates, context), ElementsAre(0, 4));
+    EXPECT_THAT(reasons(candidates), ElementsAre("", "status", "math_type", "workspace", "", "duplicate"));
+}
+
+TEST(Pruning, OneConfigurationOfSeveralListsIsRunOnceInTheFirst) {
+    Candidates candidates{candidate(Graph{.engine = 1, .mode = 2, .rank = 0}),
+                          candidate(Graph{.engine = 1, .mode = 1, .rank = 3}),
+                          candidate(Graph{.engine = 1, .mode = 0, .rank = 7})};
+    EXPECT_THAT(plan_trials(candidates, {}), ElementsAre(2));
+    EXPECT_THAT(reasons(candidates), ElementsAre("duplicate", "duplicate", ""));
+}
+
+TEST(Pruning, ACopyOfWhatWasRemovedIsRemovedForTheSameReason) {
+    Candidates candidates{candidate(Graph{.engine = 1, .mode = 0, .workspace_bytes = 5}),
+                          candidate(Graph{.engine = 1, .mode = 1, .workspace_bytes = 5})};
+    EXPECT_THAT(plan_trials(candidates, {.workspace_limit_bytes = 4}), IsEmpty());
+    EXPECT_THAT(reasons(candidates), ElementsAre("workspace", "workspace"));
+}
+
+TEST(Pruning, AWorkspaceLimitOfZeroIsALimit) {
+    Candidates candidates{candidate(Legacy{.algorithm = 0, .rank = 0, .workspace_bytes = 1}),
+                          candidate(Legacy{.algorithm = 1, .rank = 1})};
+    EXPECT_THAT(plan_trials(candidates, {.workspace_limit_bytes = 0}), ElementsAre(1));
+}
+
+TEST(Pruning, BeyondTheMostTrialsKeepsOneOfEachEngineAndOneWithoutWorkspace) {
+    Candidates candidates;
+    for (int rank = 0; rank < 8; ++rank) {
+        candidates.push_back(candidate(Graph{.engine = 1, .rank = rank, .workspace_bytes = rank == 6 ? 0 : 64}));
+        std::get<key::GraphChoice>(candidates.back().choice).knobs = {{2, rank}};
+    }
+    candidates[5].choice = key::GraphChoice{9, {}};
+    EXPECT_THAT(plan_trials(candidates, {.most_trials = 2}), ElementsAre(0, 1, 5, 6));
+    EXPECT_THAT(reasons(candidates), ElementsAre("", "", "rank", "rank", "rank", "", "", "rank"));
+    Candidates legacy{candidate(Legacy{.algorithm = 1, .math_type = 0, .rank = 0}),
+                      candidate(Legacy{.algorithm = 1, .math_type = 1, .rank = 1}),
+                      candidate(Legacy{.algorithm = 2, .math_type = 1, .rank = 2})};
+    EXPECT_THAT(plan_trials(legacy, {.most_trials = 1}), ElementsAre(0, 2));
+}
+
+TEST(Pruning, MeasuresTheLastResortsOnlyWhereTheOtherListsHaveLittle) {
+    Candidates candidates{candidate(Graph{.engine = 1, .mode = abi::k_mode_instant}),
+                          candidate(Graph{.engine = 2, .mode = abi::k_mode_b}),
+                          candidate(Graph{.engine = 3, .mode = abi::k_mode_fallback})};
+    EXPECT_THAT(plan_trials(candidates, {.fallback_below = 3}), ElementsAre(0, 1, 2));
+    EXPECT_THAT(plan_trials(candidates, {.fallback_below = 2}), ElementsAre(0, 1));
+    EXPECT_THAT(reasons(candidates), ElementsAre("", "", "fallback"));
+    EXPECT_THAT(plan_trials(candidates, {}), ElementsAre(0, 1, 2));
+}
+
+TEST(Pruning, MeasuresHopelessOnesLastButMeasuresThem) {
+    Candidates candidates{candidate(Graph{.engine = 0, .rank = 0}), candidate(Graph{.engine = 1, .rank = 1}),
+                          candidate(Graph{.engine = 0, .rank = 2, .workspace_bytes = 1}),
+                          candidate(Graph{.engine = 3, .rank = 3})};
+    std::get<key::GraphChoice>(candidates[2].choice).knobs = {{1, 1}};
+    PruningContext context;
+    context.hopeless = [](const key::Candidate& c) { return std::get<key::GraphChoice>(c.choice).engine == 0; };
+    EXPECT_THAT(plan_trials(candidates, context), ElementsAre(1, 3, 0, 2));
+}
+
+TEST(Pruning, EveryReasonIsARuleOfTheTable) {
+    std::set<std::string_view> names;
+    for (const PruningRule& rule : pruning_rules()) {
+        EXPECT_TRUE(names.insert(rule.name).second) << rule.name;
+        EXPECT_FALSE(rule.reason.empty()) << rule.name;
+    }
+    Dice dice(3);
+    std::set<std::string_view> seen;
+    for (int round = 0; round < 200; ++round) {
+        Candidates candidates = random_graph_candidates(dice, 20);
+        const auto trials =
+            plan_trials(candidates, {.workspace_limit_bytes = std::int64_t{1024} * dice.below(4), .most_trials = 3});
+        std::size_t nb_run = 0;
+        for (const key::Candidate& each : candidates) {
+            nb_run += each.not_run.empty() ? 1 : 0;
+            if (!each.not_run.empty()) {
+                const auto name = names.find(each.not_run);
+                ASSERT_NE(name, names.end()) << each.not_run;
+                seen.insert(*name);
+            }
+        }
+        EXPECT_EQ(nb_run, trials.size());
+    }
+    EXPECT_THAT(seen, ElementsAre("duplicate", "rank", "status", "workspace"));
+}
+
+TEST(MathTypes, ADescriptorAllowsItselfAndWhatConvertsLess) {
+    struct Case {
+        abi::MathType descriptor;
+        std::set<abi::MathType> allowed;
+    };
+    for (const Case& each : {Case{abi::k_default_math, {abi::k_default_math}},
+                             Case{abi::k_tensor_op_math, {abi::k_tensor_op_math, abi::k_default_math}},
+                             Case{abi::k_tensor_op_math_allow_conversion,
+                                  {abi::k_tensor_op_math_allow_conversion, abi::k_tensor_op_math, abi::k_default_math}},
+                             Case{abi::k_fma_math, {abi::k_fma_math}}, Case{7, {7}}}) {
+        for (int offered = -1; offered < 9; ++offered) {
+            EXPECT_EQ(math_type_allowed(each.descriptor, offered), each.allowed.contains(offered))
+                << each.descriptor << " " << offered;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace cudnn_tune::select
