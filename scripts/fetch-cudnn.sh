@@ -3,9 +3,9 @@
 # Downloads a real cuDNN library from the Python package registry that pip is set up for, for tests/real.
 #   scripts/fetch-cudnn.sh VERSION DIR
 # VERSION is 8.9, 9.1, 9.10.2.21, … (the newest release that begins so) or "newest". The wheel's lib/ and include/ end
-# up in DIR, which is made and then fits CUDNN_ROOT; from 9.8 on, whose heuristics need it, cuBLAS is put beside them unless
-# the loader finds it. The last line on stdout is the version that was fetched. If DIR holds the asked version already,
-# nothing is downloaded. A version takes 1 to 2 GB on disk, and as much again while it is unpacked.
+# up in DIR, which is made and then fits CUDNN_ROOT. From 9.8 on the heuristics need cuBLAS: it is put beside cuDNN if
+# the loader finds none. The last line on stdout is the version that was fetched. If DIR holds the asked version, nothing
+# is downloaded. A version takes 1 to 2 GB on disk, and as much again while it is unpacked.
 set -eu
 
 fail() {
@@ -31,12 +31,10 @@ case $version in
         case $version in
             *[!0-9.]* | *..* | *.) fail "'$version' is not a version such as 8.9 or 9.10.2.21" ;;
         esac
-        minor=${version#*.}
-        minor=${minor%%.*}
-        if [ "${version%%.*}" -lt 9 ] || { [ "${version%%.*}" -eq 9 ] && [ "$version" != 9 ] && [ "$minor" -lt 12 ]; }; then
-            package=nvidia-cudnn-cu12
-        fi
-        # A complete version has four parts (three at times); ".*" also matches no further part.
+        case $version in
+            [1-8] | [1-8].* | 9.? | 9.?.* | 9.1[01] | 9.1[01].*) package=nvidia-cudnn-cu12 ;;
+        esac
+        # ".*" also matches no further part: a complete version is found, too.
         requirement="$package==$version.*"
         ;;
     *) fail "'$version' is neither a version such as 8.9 nor \"newest\"" ;;

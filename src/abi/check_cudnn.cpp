@@ -218,6 +218,9 @@ SAME_CALL(GetVersionFn, cudnnGetVersion);
 SAME_CALL(GetVersionFn, cudnnGetCudartVersion);
 SAME_CALL(CreateHandleFn, cudnnCreate);
 SAME_CALL(HandleFn, cudnnDestroy);
+#if CUDNN_MAJOR >= 9
+SAME_CALL(GetLastErrorStringFn, cudnnGetLastErrorString);
+#endif
 SAME_CALL(GetStreamFn, cudnnGetStream);
 SAME_CALL(SetStreamFn, cudnnSetStream);
 SAME_CALL(GetTensorSizeFn, cudnnGetTensorSizeInBytes);

@@ -109,6 +109,7 @@ struct AlgoPerf {
 
 // Functions that are called (not hooked) on a real library.
 using GetVersionFn = std::size_t (*)();
+using GetLastErrorStringFn = void (*)(char* text, std::size_t size_bytes);
 using CreateHandleFn = Status (*)(Handle*);
 using HandleFn = Status (*)(Handle);
 using GetStreamFn = Status (*)(Handle, Stream*);

@@ -46,11 +46,11 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
             return refuse("too many members");
         }
         const bool twice =
-            std::any_of(members.begin(), members.end(), [&](const auto& member) { return member.first == name; });
+            std::any_of(members.begin(), members.end(), [&](const auto& member) { return member.name == name; });
         if (twice) {
             return refuse("a member that occurs twice");
         }
-        members.emplace_back(std::move(name), JsonValue{});
+        members.push_back({std::move(name), JsonValue{}});
         return true;
     }
     bool parse_error(std::size_t position, const std::string& /*token*/,
@@ -87,7 +87,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
         } else if (auto* array = std::get_if<JsonValue::Array>(&m_open.back().content)) {
             array->push_back(std::move(value));
         } else {
-            std::get<JsonValue::Object>(m_open.back().content).back().second = std::move(value);
+            std::get<JsonValue::Object>(m_open.back().content).back().value = std::move(value);
         }
         return true;
     }

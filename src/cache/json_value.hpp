@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -14,17 +13,29 @@
 
 namespace cudnn_tune::cache {
 
+struct JsonMember;
+
 struct JsonValue {
     using Array = std::vector<JsonValue>;
-    using Object = std::vector<std::pair<std::string, JsonValue>>;
+    using Object = std::vector<JsonMember>;
     // monostate: null, true and false, which no known member uses.
     std::variant<std::monostate, std::int64_t, std::string, Array, Object> content;
 
-    [[nodiscard]] const std::int64_t* integer() const { return std::get_if<std::int64_t>(&content); }
-    [[nodiscard]] const std::string* text() const { return std::get_if<std::string>(&content); }
-    [[nodiscard]] const Array* array() const { return std::get_if<Array>(&content); }
-    [[nodiscard]] const Object* object() const { return std::get_if<Object>(&content); }
+    [[nodiscard]] const std::int64_t* integer() const;
+    [[nodiscard]] const std::string* text() const;
+    [[nodiscard]] const Array* array() const;
+    [[nodiscard]] const Object* object() const;
 };
+
+struct JsonMember {
+    std::string name;
+    JsonValue value;
+};
+
+inline const std::int64_t* JsonValue::integer() const { return std::get_if<std::int64_t>(&content); }
+inline const std::string* JsonValue::text() const { return std::get_if<std::string>(&content); }
+inline const JsonValue::Array* JsonValue::array() const { return std::get_if<Array>(&content); }
+inline const JsonValue::Object* JsonValue::object() const { return std::get_if<Object>(&content); }
 
 // Doubles hold every integer below this, so every JSON tool does.
 inline constexpr std::int64_t k_max_json_integer = (std::int64_t{1} << 53) - 1;

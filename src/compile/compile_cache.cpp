@@ -271,12 +271,8 @@ NvrtcResult CompileCache::compile(const NvrtcLibrary& library, NvrtcProgram hand
 
 NvrtcResult CompileCache::compile_and_keep(const NvrtcLibrary& library, NvrtcProgram handle, Program& program,
                                            const ProgramKey& key, std::vector<std::string> options, Pilot& pilot) {
-    std::vector<const char*> pointers;
-    for (const std::string& option : options) {
-        pointers.push_back(option.c_str());
-    }
     const std::int64_t start_ns = m_clock.monotonic_ns();
-    const NvrtcResult result = library.real.compile(handle, static_cast<int>(pointers.size()), pointers.data());
+    const NvrtcResult result = compile_with(library, handle, options);
     const std::int64_t duration_ns = m_clock.monotonic_ns() - start_ns;
     if (result != k_nvrtc_success) {
         m_counters.failed.fetch_add(1, std::memory_order_relaxed);

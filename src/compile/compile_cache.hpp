@@ -155,7 +155,7 @@ class CompileCache {
     KernelStore m_store;
     std::vector<std::unique_ptr<KernelStore>> m_read_only_stores;
 
-    std::timed_mutex m_mutex;          // of what follows
+    std::mutex m_mutex;                // of what follows
     std::atomic<bool> m_usable{true};  // false in a child that found the lock held
     std::unordered_map<abi::NvrtcProgram, SharedProgram> m_programs;
     std::unordered_map<ProgramKey, SharedEntry, ProgramKeyHash> m_entries;

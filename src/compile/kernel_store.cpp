@@ -78,7 +78,7 @@ std::string TrustRule::distrust(const FileInfo& info, std::uint32_t user) const 
 }
 
 KernelStore::KernelStore(FileSystem& files, Clock& clock, std::string directory, StoreOptions options)
-    : m_files(files), m_clock(clock), m_directory(std::move(directory)), m_options(std::move(options)) {}
+    : m_files(files), m_clock(clock), m_directory(std::move(directory)), m_options(options) {}
 
 std::string KernelStore::file_name(const ProgramKey& key) { return to_hex(key.digest).append(k_suffix); }
 

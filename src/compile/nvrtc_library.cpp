@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <link.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 
@@ -69,7 +70,9 @@ int visit_object(dl_phdr_info* object, std::size_t /*size*/, void* data) {
     for (int i = 0; i < object->dlpi_phnum && search.found.empty(); ++i) {
         const ElfW(Phdr)& segment = object->dlpi_phdr[i];
         if (segment.p_type == PT_NOTE) {
-            const auto* notes = reinterpret_cast<const char*>(object->dlpi_addr + segment.p_vaddr);
+            const std::uintptr_t address = object->dlpi_addr + segment.p_vaddr;
+            const char* notes =
+                static_cast<const char*>(search.base) + (address - reinterpret_cast<std::uintptr_t>(search.base));
             search.found = build_id_in(notes, segment.p_memsz);
         }
     }
@@ -83,6 +86,13 @@ std::string build_id_of(const void* base) {
 }
 
 }  // namespace
+
+abi::NvrtcResult compile_with(const NvrtcLibrary& library, abi::NvrtcProgram program,
+                              const std::vector<std::string>& options) {
+    std::vector<const char*> pointers(options.size());
+    std::transform(options.begin(), options.end(), pointers.begin(), [](const auto& option) { return option.c_str(); });
+    return library.real.compile(program, static_cast<int>(pointers.size()), pointers.data());
+}
 
 const void* object_base(const void* address) {
     Dl_info info{};

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "abi/nvrtc.hpp"
 #include "compile/program_key.hpp"
@@ -38,6 +39,10 @@ struct NvrtcLibrary {
     CompilerIdentity compiler;
     NvrtcFunctions real;
 };
+
+// Compiles in the real library.
+[[nodiscard]] abi::NvrtcResult compile_with(const NvrtcLibrary&, abi::NvrtcProgram,
+                                            const std::vector<std::string>& options);
 
 // The load address of the object that holds `address`; null if there is none.
 [[nodiscard]] const void* object_base(const void* address);

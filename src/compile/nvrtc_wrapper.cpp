@@ -5,7 +5,6 @@
 #include <pthread.h>
 
 #include <array>
-#include <chrono>
 #include <string_view>
 #include <utility>
 
@@ -21,9 +20,10 @@ using abi::NvrtcResult;
 // A process with more than one NVRTC is rare (two CUDA versions in one Python environment); with more than this, the
 // others are left alone.
 constexpr std::size_t k_library_slots = 4;
-// How long a fork waits for the lock, which is held for microseconds. Only a fork inside a signal handler that
-// interrupted the holder waits in vain.
-constexpr auto k_longest_fork_wait = std::chrono::milliseconds(200);
+// How often a fork tries to get the lock, a millisecond apart. It is held for microseconds; only a fork inside a signal
+// handler that interrupted the holder tries in vain.
+constexpr int k_fork_attempts = 200;
+constexpr std::int64_t k_fork_pause_ns = 1'000'000;
 
 constinit std::array<std::atomic<const NvrtcLibrary*>, k_library_slots> g_libraries{};
 constinit std::atomic<CompileCache*> g_cache{nullptr};
@@ -179,7 +179,12 @@ void CompileCache::watch_forks() {
 
 void CompileCache::before_fork() noexcept {
     if (CompileCache* cache = g_cache.load(std::memory_order_acquire)) {
-        t_fork_holds_lock = cache->m_mutex.try_lock_for(k_longest_fork_wait);
+        for (int i = 0; i < k_fork_attempts && !t_fork_holds_lock; ++i) {
+            if (i > 0) {
+                system_clock().sleep_ns(k_fork_pause_ns);
+            }
+            t_fork_holds_lock = cache->m_mutex.try_lock();
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What CompileCache does in the calls around a compilation: programs come and go, and are asked for what they gave.
-#include <cstring>
+#include <algorithm>
 #include <utility>
 
 #include "compile/compile_cache.hpp"
@@ -74,11 +74,7 @@ NvrtcResult CompileCache::compile_late(const NvrtcLibrary& library, NvrtcProgram
         }
         options = program.options;
     }
-    std::vector<const char*> pointers;
-    for (const std::string& option : options) {
-        pointers.push_back(option.c_str());
-    }
-    const NvrtcResult result = library.real.compile(handle, static_cast<int>(pointers.size()), pointers.data());
+    const NvrtcResult result = compile_with(library, handle, options);
     if (result != k_nvrtc_success) {
         m_counters.failed.fetch_add(1, std::memory_order_relaxed);
         return result;
@@ -118,7 +114,7 @@ NvrtcResult CompileCache::bytes_of(const NvrtcLibrary& library, NvrtcProgram han
     const auto& section = *answer.entry.*output.section;
     if (answer.state == State::skipped) {
         if (section) {
-            std::memcpy(bytes, section->data(), section->size());
+            std::copy(section->begin(), section->end(), bytes);
             return k_nvrtc_success;
         }
         if (const NvrtcResult late = compile_late(library, handle, *answer.program, *answer.entry);

@@ -21,6 +21,7 @@ RealCudnn RealCudnn::of(void* library, FindSymbolFn find) {
     if (find_symbol(find, library, "cudnnGetCudartVersion", get_cudart_version)) {
         real.cudart_major = static_cast<int>(get_cudart_version() / 1000);
     }
+    find_symbol(find, library, "cudnnGetLastErrorString", real.get_last_error_string);
     const bool stream = find_symbol(find, library, "cudnnGetStream", real.get_stream);
 
     bool legacy = find_symbol(find, library, "cudnnGetTensorNdDescriptor", real.get_tensor);

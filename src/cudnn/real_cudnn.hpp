@@ -16,6 +16,7 @@ struct RealCudnn {
     int cudart_major = 0;  // from cudnnGetCudartVersion()
 
     abi::GetStreamFn get_stream = nullptr;
+    abi::GetLastErrorStringFn get_last_error_string = nullptr;  // null before 9
     // Legacy API. Arrays are indexed by key::Direction.
     abi::GetTensorNdDescriptorFn get_tensor = nullptr;
     abi::GetFilterNdDescriptorFn get_filter = nullptr;
@@ -52,6 +53,15 @@ struct RealCudnn {
 
     // cuDNN 9 numbers its statuses by thousands, earlier versions from 0.
     [[nodiscard]] bool has_status_categories() const { return version >= 90000; }
+
+    // After calls of our own that may have failed: the program must not find their text in its last-error string.
+    // Reading clears it (seen on 9.19), and nothing can put back what the program itself left unread there.
+    void forget_last_error() const {
+        if (get_last_error_string != nullptr) {
+            char text = '\0';
+            get_last_error_string(&text, 1);
+        }
+    }
 };
 
 }  // namespace cudnn_tune::cudnn

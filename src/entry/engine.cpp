@@ -105,7 +105,7 @@ constexpr EngineApi k_api = {
     .finish = finish,
 };
 
-const char* environment_variable(const char* name) { return std::getenv(name); }
+const char* environment_variable(const char* name) { return ::secure_getenv(name); }
 
 }  // namespace
 }  // namespace cudnn_tune

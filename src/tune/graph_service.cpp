@@ -70,6 +70,7 @@ bool GraphService::results(const CudnnLibrary& given, abi::BackendDescriptor heu
     if (!known) {
         const Context::ChoosingTime choosing(m_context);
         answer = find_or_tune(*library, *problem, target, key, std::move(text), place->is_current_device);
+        library->real.forget_last_error();
         if (answer == nullptr) {
             return false;
         }
@@ -182,6 +183,7 @@ std::int64_t GraphService::fill(const Library& library, const Answer& answer, co
             ++filled;
         } else {
             answer.refused[index].store(true, std::memory_order_relaxed);
+            library.real.forget_last_error();
             log_debug("engine " + std::to_string(choice->engine) + " does not finalize for " + answer.key.problem);
         }
     }

@@ -71,21 +71,28 @@ bool LegacyService::select(const CudnnLibrary& given, const LegacyCall& call, ab
         return false;
     }
     const Answer* answer = m_answers.find(*key);
+    bool measured_now = false;
     if (answer == nullptr || answer->covered_workspace_bytes < offered_bytes(call)) {
         const Context::ChoosingTime choosing(m_context);
-        answer = find_or_tune(*library, call, *key);
-    } else {
-        statistics.add(Counter::hits);
+        answer = find_or_tune(*library, call, *key, measured_now);
+        library->real.forget_last_error();
     }
-    if (answer == nullptr || !write_answer(*answer, call, key->convolution.math_type)) {
+    if (answer == nullptr) {
         return false;
+    }
+    if (!write_answer(*answer, call, key->convolution.math_type)) {
+        statistics.add(Counter::forwarded);  // nothing of the entry is left, or fits into the caller's workspace
+        return false;
+    }
+    if (!measured_now) {
+        statistics.add(Counter::hits);
     }
     *status = abi::k_success;
     return true;
 }
 
 const LegacyService::Answer* LegacyService::find_or_tune(const Library& library, const LegacyCall& call,
-                                                         const cudnn::LegacyKey& key) {
+                                                         const cudnn::LegacyKey& key, bool& measured_now) {
     Statistics& statistics = m_context.statistics();
     const std::string* const environment = m_context.environment(const_cast<Library&>(library), key.device);
     if (environment == nullptr) {
@@ -100,6 +107,7 @@ const LegacyService::Answer* LegacyService::find_or_tune(const Library& library,
     if (!reply.record) {
         return nullptr;
     }
+    measured_now = reply.measured_now;
     Tuner::RecordPtr record = reply.record;
     if (!reply.measured_now) {
         auto accepted = question.still_accepted(record->candidates);
@@ -110,7 +118,6 @@ const LegacyService::Answer* LegacyService::find_or_tune(const Library& library,
             reduced->candidates = std::move(accepted);
             record = std::move(reduced);
         }
-        statistics.add(Counter::hits);
     }
     // If a larger workspace could not be used now, this process need not try that again for the same size.
     const std::int64_t covered = std::max(covered_bytes(*record), offered_bytes(call));

@@ -24,7 +24,8 @@ class LegacyService {
         // Calls that bring more workspace than this may find candidates unmeasured that would then fit.
         std::int64_t covered_workspace_bytes;
     };
-    [[nodiscard]] const Answer* find_or_tune(const Library&, const LegacyCall&, const cudnn::LegacyKey&);
+    [[nodiscard]] const Answer* find_or_tune(const Library&, const LegacyCall&, const cudnn::LegacyKey&,
+                                             bool& measured_now);
     [[nodiscard]] static bool write_answer(const Answer&, const LegacyCall&, abi::MathType descriptor_math);
 
     Context& m_context;

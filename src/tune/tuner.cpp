@@ -156,8 +156,11 @@ Tuner::Reply Tuner::answer(Question& question, const measure::Driver* driver) {
     }
     if (const auto problem = m_cache->store_problem()) {
         // What cannot be kept is not measured: the next process would pay again.
-        warn_once("not stored", "nothing is measured, since it could not be stored: " + problem->message);
+        warn_once("cache-store", "nothing is measured, since it could not be stored: " + problem->message);
         return give_up(Counter::not_stored);
+    }
+    if (m_store_failed) {
+        return give_up(Counter::not_stored);  // and it has been said why
     }
     if (capturing) {
         note_wanted(question, known);
@@ -279,6 +282,9 @@ Tuner::RecordPtr Tuner::publish(cache::Record record) {
     auto effective = m_cache->publish(std::move(record));
     if (!effective) {
         m_statistics.add(Counter::not_stored);
+        // A full disk, say. A lock that did not come in time may come the next time, and another record may be valid.
+        const ErrorCategory category = effective.error().category;
+        m_store_failed |= category != ErrorCategory::busy && category != ErrorCategory::invalid;
         warn_once("not stored", "a measurement could not be stored: " + effective.error().message);
         return ours;
     }

@@ -46,6 +46,7 @@ class Tuner {
     // whenever nobody holds it. Timed: a waiting thread may hold a lock that the measuring one needs.
     std::timed_mutex m_slow_path;
     std::atomic<bool> m_slow_path_taken{false};
+    bool m_store_failed = false;  // guarded by m_slow_path
     // A forked child finds the slow path as the parent's threads left it: if one was in it, the child can never enter.
     enum class ChildState : std::uint8_t { parent, child_may_look_up, child_cut_off };
     std::atomic<ChildState> m_child_state{ChildState::parent};

@@ -14,7 +14,7 @@ class PreloadedCompilation : public ::testing::Test {
   protected:
     void SetUp() override {
 #ifndef SHIM
-        GTEST_SKIP() << "this build has no shim";
+        GTEST_SKIP() << "needs the shim, and a build without sanitizers";
 #endif
     }
     // The binary that the client got.

@@ -88,7 +88,7 @@ void check_graph(const RealLibrary& library, const ConvolutionShape& shape, Coun
 TEST(RealConfigurations, SurviveReadingStoringAndRebuildingWithoutChange) {
     REQUIRE_DEVICELESS_CUDNN(library);
     Counts counts;
-    for (const ConvolutionShape& shape : shapes_to_test(60)) {
+    for (const ConvolutionShape& shape : shapes_to_test(30)) {
         for (const ConvolutionShape& form : forms_of(shape)) {
             check_graph(library, form, counts);
             if (HasFatalFailure()) {

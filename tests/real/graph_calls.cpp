@@ -12,6 +12,7 @@ constexpr std::int64_t k_untouched = -77;
 
 std::vector<abi::BackendDescriptor> pointers_of(const std::vector<Descriptor>& slots) {
     std::vector<abi::BackendDescriptor> pointers;
+    pointers.reserve(slots.size());
     for (const Descriptor& slot : slots) {
         pointers.push_back(slot.get());
     }
@@ -20,6 +21,7 @@ std::vector<abi::BackendDescriptor> pointers_of(const std::vector<Descriptor>& s
 
 std::vector<Descriptor> empty_slots(const Client& client, std::size_t count) {
     std::vector<Descriptor> slots;
+    slots.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
         slots.push_back(client.slot());
     }

@@ -73,7 +73,8 @@ int main(int argc, char** argv) {
         {"slots", ask_into_odd_slots},
         {"errors", ask_wrongly},
         {"no-device", ask_without_device},
-        {"lifetime", ask_after_destroying},
+        {"destroyed", ask_after_destroying},
+        {"used-address", ask_at_used_address},
         {"reinitialized", ask_with_used_descriptor},
         {"neighbours", ask_neighbours},
         {"equivalents", ask_in_other_words}};

@@ -48,25 +48,37 @@ void list_all_modes(const Client& client, const ConvolutionShape& shape) {
     }
 }
 
-// What a program may destroy before it asks: the library has copies. Then the addresses are used again.
+// What a program may destroy before it asks: the library has copies.
 void ask_after_destroying(const Client& client, const ConvolutionShape& shape) {
+    const ConvolutionShape other_shape = larger(shape);
     Descriptor graph = build_graph(client.api, shape);
     Descriptor device = build_device_properties(client.api, client.device_json);
     const HeuristicsOptions options{abi::k_mode_instant, &device, -1};
     const Descriptor heuristics = build_heuristics(client.api, graph, options);
-    const Descriptor second = build_heuristics(client.api, graph, options);
-    const abi::BackendDescriptor address = graph.get();
     graph.reset();
     print_list(client, "graph destroyed", heuristics);
-    // cuDNN uses an address again at once: another graph may now be where the first one was.
-    const Descriptor other = build_graph(client.api, larger(shape));
-    std::fprintf(stderr, "address used again: %d\n", other.get() == address);
+    const Descriptor other = build_graph(client.api, other_shape);
     print_list(client, "another graph made", heuristics);
-    print_list(client, "other heuristics of the first graph", second);
     device.reset();
-    print_list(client, "device destroyed", second);
+    print_list(client, "device destroyed", heuristics);
     const Descriptor other_device = build_device_properties(client.api, client.device_json);
-    print_list(client, "another device made", second);
+    print_list(client, "another device made", heuristics);
+}
+
+// The address of a destroyed descriptor is used again at once, for a descriptor that asks another question.
+void ask_at_used_address(const Client& client, const ConvolutionShape& shape) {
+    const Descriptor graph = build_graph(client.api, shape);
+    const Descriptor other = build_graph(client.api, larger(shape));
+    bool used_again = false;
+    for (int i = 0; i < 20; ++i) {
+        Descriptor heuristics = client.heuristics(graph, abi::k_mode_instant);
+        const abi::BackendDescriptor address = heuristics.get();
+        heuristics.reset();
+        const Descriptor next = client.heuristics(other, abi::k_mode_instant);
+        used_again |= next.get() == address;
+        print_list(client, "other question", next);
+    }
+    std::fprintf(stderr, "address used again: %s\n", used_again ? "yes" : "no");
 }
 
 // A heuristics descriptor that is emptied and used for another question.
@@ -120,12 +132,12 @@ void ask_neighbours(const Client& client, const ConvolutionShape& shape) {
 // The same question in other words.
 void ask_in_other_words(const Client& client, const ConvolutionShape& shape) {
     std::vector<std::pair<std::string, ConvolutionShape>> variants;
-    variants.emplace_back("other ids", shape);
+    variants.emplace_back(shape.id + ": other ids", shape);
     for (const std::int64_t alignment : {32, 64, 256}) {
-        variants.emplace_back("alignment " + std::to_string(alignment), shape);
+        variants.emplace_back(shape.id + ": alignment " + std::to_string(alignment), shape);
         variants.back().second.alignment_bytes = alignment;
     }
-    variants.emplace_back("order of operations", shape);
+    variants.emplace_back(shape.id + ": order of operations", shape);
     variants.back().second.reverse_operations = true;
     print_lists(client, variants);
 }

@@ -35,6 +35,7 @@ void ask_without_device(const Client& client, const ConvolutionShape& shape);
 // What is asked (graph_questions.cpp).
 void list_all_modes(const Client& client, const ConvolutionShape& shape);
 void ask_after_destroying(const Client& client, const ConvolutionShape& shape);
+void ask_at_used_address(const Client& client, const ConvolutionShape& shape);
 void ask_with_used_descriptor(const Client& client, const ConvolutionShape& shape);
 void ask_neighbours(const Client& client, const ConvolutionShape& shape);
 void ask_in_other_words(const Client& client, const ConvolutionShape& shape);

@@ -49,6 +49,20 @@ bool provide_driver(void* cudnn) {
            dlopen(CUDNN_TUNE_TEST_NO_DEVICE_DRIVER, RTLD_LAZY | RTLD_LOCAL) != nullptr;
 }
 
+// Where cuDNN looks for it: beside itself, in the sibling folder of Python's packages, and where the loader looks.
+bool has_cublas(const std::filesystem::path& folder, int cuda_major) {
+    std::string name = "libcublasLt.so.";
+    name += std::to_string(cuda_major);
+    const std::filesystem::path packages = folder.parent_path().parent_path();
+    for (const std::filesystem::path& path :
+         {folder / name, packages / "cublas/lib" / name, packages / "cu13/lib" / name, std::filesystem::path(name)}) {
+        if (dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL) != nullptr) {
+            return true;
+        }
+    }
+    return false;
+}
+
 RealLibrary open_library() {
     RealLibrary library;
     const std::string path = find_library(library.trouble);
@@ -68,6 +82,7 @@ RealLibrary open_library() {
     }
     library.real = cudnn::RealCudnn::of(library.handle, dlsym);
     library.api = BackendApi::of(library.handle);
+    library.has_cublas = has_cublas(std::filesystem::path(path).parent_path(), library.real.cudart_major);
     library.device_json = read_file(CUDNN_TUNE_TEST_DEVICE);
     return library;
 }
@@ -78,7 +93,7 @@ const RealLibrary& RealLibrary::instance() {
     // Never destroyed: cuDNN's own statics may be gone before ours.
     static const RealLibrary* const library = [] {
         auto* const opened = new RealLibrary(open_library());
-        if (opened->api) {
+        if (opened->api && opened->has_cublas) {
             opened->device_properties = build_device_properties(*opened->api, opened->device_json);
         }
         return opened;

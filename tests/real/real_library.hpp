@@ -25,6 +25,7 @@ struct RealLibrary {
     cudnn::RealCudnn real;
     std::optional<BackendApi> api;  // nothing before cuDNN 8
     std::string device_json;        // of an H200
+    bool has_cublas = false;        // its heuristics abort the process without
     Descriptor device_properties;   // not ok() if this version takes no such description
 
     static const RealLibrary& instance();
@@ -46,9 +47,13 @@ struct RealLibrary {
     }
 
 // Likewise, and heuristics that answer without a GPU.
-#define REQUIRE_DEVICELESS_CUDNN(library)                                                                             \
-    REQUIRE_REAL_CUDNN(library)                                                                                       \
-    if (!library.device_properties.ok()) {                                                                            \
-        GTEST_SKIP() << "cuDNN " << library.real.version                                                              \
-                     << " does not answer without a GPU (9.8 and later do): " << library.device_properties.trouble(); \
-    }
+#define REQUIRE_DEVICELESS_CUDNN(library)                                                               \
+    REQUIRE_REAL_CUDNN(library)                                                                         \
+    if (library.real.version < ::cudnn_tune::test::k_first_deviceless_version) {                        \
+        GTEST_SKIP() << "cuDNN " << library.real.version << " does not answer without a GPU; 9.8 does"; \
+    }                                                                                                   \
+    if (!library.has_cublas) {                                                                          \
+        GTEST_SKIP() << "cuDNN's heuristics need libcublasLt.so." << library.real.cudart_major          \
+                     << ", which is not found";                                                         \
+    }                                                                                                   \
+    ASSERT_TRUE(library.device_properties.ok()) << library.device_properties.trouble()

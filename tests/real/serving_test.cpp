@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -94,7 +95,7 @@ TEST_F(RealServing, ChangesNothingWithACacheOfAnotherEnvironment) {
         {"GPU", [](key::Environment& e) { e.gpu_name = "NVIDIA H100 80GB HBM3"; }},
         {"SM count", [](key::Environment& e) { e.sm_count = 66; }},
         {"compute capability", [](key::Environment& e) { ++e.compute_minor; }},
-        {"TF32 override", [](key::Environment& e) { e.tf32 = "0"; }},
+        {"TF32 override", [](key::Environment& e) { e.tf32.assign(1, '0'); }},
     };
     const Prepared right = prepare(library, environment_of(library), 4);
     const ChildResult plain_run = run(library, "list", right.ids, {.preloaded = false});
@@ -211,25 +212,38 @@ TEST_P(RealServingLikeTheLibrary, InCountsStatusesAndSlots) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Scenarios, RealServingLikeTheLibrary,
-                         ::testing::Values("partial", "slots", "errors", "no-device", "lifetime", "neighbours"),
+                         ::testing::Values("partial", "slots", "errors", "no-device", "destroyed", "neighbours"),
                          [](const ::testing::TestParamInfo<const char*>& scenario) {
                              std::string name = scenario.param;
                              std::erase(name, '-');
                              return name;
                          });
 
+TEST_F(RealServing, DoesNotTakeANewDescriptorForADestroyedOneAtItsAddress) {
+    REQUIRE_DEVICELESS_CUDNN(library);
+    const Prepared prepared = prepare(library, environment_of(library), 2);
+    ASSERT_FALSE(prepared.ids.empty());
+    write_cache(cache_path(), prepared.records);
+    const ChildResult preloaded = run(library, "used-address", {prepared.ids[0]}, {});
+    const ChildResult plain_run = run(library, "used-address", {prepared.ids[0]}, {.preloaded = false});
+    ASSERT_EQ(preloaded.exit_code, 0) << describe(preloaded);
+    EXPECT_NE(preloaded.err.find("address used again: yes"), std::string::npos) << preloaded.err;
+    EXPECT_EQ(preloaded.out, plain_run.out);
+}
+
 TEST_F(RealServing, AnswersTheSameQuestionInOtherWords) {
     REQUIRE_DEVICELESS_CUDNN(library);
     const Prepared prepared = prepare(library, environment_of(library), 6);
     write_cache(cache_path(), prepared.records);
+    const ChildResult preloaded = run(library, "equivalents", prepared.ids, {});
+    ASSERT_EQ(preloaded.exit_code, 0) << describe(preloaded);
+    const Answers served = parse_list(preloaded.out);
     for (std::size_t i = 0; i < prepared.ids.size(); ++i) {
-        SCOPED_TRACE(prepared.ids[i]);
-        const ChildResult preloaded = run(library, "equivalents", {prepared.ids[i]}, {});
-        ASSERT_EQ(preloaded.exit_code, 0) << describe(preloaded);
-        const Answers served = parse_list(preloaded.out);
-        EXPECT_EQ(served.size(), 5U) << preloaded.out;
-        for (const auto& [name, answer] : served) {
-            EXPECT_EQ(answer.configurations, texts_of(prepared.records[i], {})) << name.first;
+        for (const char* const words :
+             {"other ids", "alignment 32", "alignment 64", "alignment 256", "order of operations"}) {
+            SCOPED_TRACE(prepared.ids[i] + ": " + words);
+            EXPECT_EQ(served.at({prepared.ids[i] + ": " + words, abi::k_mode_instant}).configurations,
+                      texts_of(prepared.records[i], {}));
         }
     }
 }
@@ -238,7 +252,7 @@ TEST_F(RealServing, AnswersAHeuristicsDescriptorByItsLatestQuestion) {
     REQUIRE_DEVICELESS_CUDNN(library);
     const Prepared prepared = prepare(library, environment_of(library), 2);
     write_cache(cache_path(), prepared.records);
-    for (std::size_t i = 0; i < prepared.ids.size(); ++i) {
+    for (std::size_t i = 0; i < std::min<std::size_t>(prepared.ids.size(), 2); ++i) {
         SCOPED_TRACE(prepared.ids[i]);
         const ChildResult preloaded = run(library, "reinitialized", {prepared.ids[i]}, {});
         const ChildResult plain_run = run(library, "reinitialized", {prepared.ids[i]}, {.preloaded = false});

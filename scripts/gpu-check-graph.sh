@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Checks the graph API and the store of compiled kernels on a real GPU with PyTorch and JAX, from the folder that
+# `gpu-check.sh --stage` made. Runs with the library alternate with runs without; ends with a table; logs go to $OUT.
+#   --parts "A B"   only these of: start compile matrix safety jax attention
+#   --repeat N      runs of each kind for the parts start and compile (default 5)
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$here
+[ -x "$here/bin/cudnn-tune" ] || root=$(cd "$here/.." && pwd)
+programs=$here/bin
+[ -x "$programs/cudnn-tune" ] || programs=$root/build/bin
+benchmarks=$root/benchmarks
+parts="start compile matrix safety jax attention"
+repeat=5
+while [ $# -gt 0 ]; do
+    case $1 in
+        --parts) parts=$2 && shift ;;
+        --repeat) repeat=$2 && shift ;;
+        *) echo "gpu-check-graph.sh: no option is called $1" >&2 && exit 2 ;;
+    esac
+    shift
+done
+OUT=${OUT:-out}
+mkdir -p "$OUT" && OUT=$(cd "$OUT" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset LD_PRELOAD
+for name in $(compgen -e CUDNN_TUNE_); do unset "$name"; done
+log=$OUT/graph.jsonl
+: >"$log"
+failures=0
+
+# run LABEL LIMIT_S COMMAND...: the last line of JSON goes into the log with the label, and with the library's summary.
+run() {
+    local label=$1 limit=$2 status=0
+    shift 2
+    timeout --kill-after=10 "$limit" "$@" >"$work/out" 2>"$work/err" </dev/null || status=$?
+    cat "$work/out" >>"$OUT/graph.out"
+    sed "s/^/$label: /" "$work/err" >>"$OUT/graph.err"
+    [ $status -eq 0 ] || { failures=$((failures + 1)) && echo "$label: FAILED with status $status: $(tail -n 1 "$work/err" | cut -c 1-150)"; }
+    grep '^{' "$work/out" | while IFS= read -r line; do
+        printf '{"label": "%s", "status": %d, "summary": "%s", "report": %s}\n' "$label" $status \
+            "$(sed -n 's/^cudnn-tune: summary //p' "$work/err" | tail -n 1)" "$line" >>"$log"
+    done
+}
+wants() { [[ " $parts " == *" $1 "* ]]; }
+step() { echo "== $1 ($((SECONDS - started)) s)"; }
+started=$SECONDS
+nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || exit 1
+tool=("$programs/cudnn-tune" run --cache)
+export CUDNN_TUNE_LOG=info CUDNN_TUNE_BUDGET=5,600
+
+if wants start; then
+    step "First step of ResNet-50, AMP, channels-last, batch 64"
+    echo '{"results": "best"}' >"$work/best.json"
+    model=(python3 "$benchmarks/torch_models.py" --model resnet50 --amp --channels-last --batch 64 --steps 10)
+    run start-page-cache 120 "${model[@]}" --benchmark
+    run start-cold 120 "${tool[@]}" "$work/start.jsonl" -- "${model[@]}"
+    for ((i = 0; i < repeat; i++)); do
+        run start-default-plain 60 "${model[@]}"
+        run start-default-warm 60 "${tool[@]}" "$work/start.jsonl" -- "${model[@]}"
+        run start-benchmark-plain 60 "${model[@]}" --benchmark
+        run start-benchmark-warm 60 "${tool[@]}" "$work/start.jsonl" -- "${model[@]}" --benchmark
+        CUDNN_TUNE_POLICY=$work/best.json run start-benchmark-best 60 "${tool[@]}" "$work/start.jsonl" -- \
+            "${model[@]}" --benchmark
+    done
+    cp "$work/start.jsonl" "$OUT/resnet50.jsonl"
+fi
+if wants compile; then
+    for case in ${COMPILE_CASES:-mobilenet_v2 efficientnet_b0 convnext_tiny resnet50}; do
+        step "Run-time compilation: $case"
+        program=(python3 "$benchmarks/compile_start.py" "$case" --steps 10)
+        # Compilation alone: with mode `read` and no entry, every choice is the library's own.
+        export CUDNN_TUNE_MODE=read CUDNN_TUNE_COMPILE=on
+        run "compile-$case-page-cache" 60 "${program[@]}"
+        for ((i = 0; i < repeat; i++)); do
+            run "compile-$case-plain" 60 "${program[@]}"
+            run "compile-$case-first" 60 env CUDNN_TUNE_MODE=record "${tool[@]}" "$work/compile-$case-$i.jsonl" -- "${program[@]}"
+            run "compile-$case-second" 60 env CUDNN_TUNE_MODE=record "${tool[@]}" "$work/compile-$case-$i.jsonl" -- "${program[@]}"
+        done
+        unset CUDNN_TUNE_MODE CUDNN_TUNE_COMPILE
+    done
+fi
+if wants attention; then
+    step "Attention and a depthwise convolution of JAX"
+    for case in attention jax_depthwise; do
+        for kind in first second; do
+            run "attention-$case-$kind" 90 "${tool[@]}" "$work/attention-$case.jsonl" -- python3 "$benchmarks/compile_start.py" "$case" --steps 5
+        done
+    done
+fi
+if wants matrix; then
+    step "Four models in eight settings"
+    run matrix-plain 120 python3 "$benchmarks/graph_matrix.py" ${MATRIX_MODELS:+--models $MATRIX_MODELS} --save "$work/matrix.pt"
+    run matrix-cold 280 "${tool[@]}" "$work/matrix.jsonl" -- python3 "$benchmarks/graph_matrix.py" ${MATRIX_MODELS:+--models $MATRIX_MODELS} --compare "$work/matrix.pt"
+    run matrix-warm 120 "${tool[@]}" "$work/matrix.jsonl" -- python3 "$benchmarks/graph_matrix.py" ${MATRIX_MODELS:+--models $MATRIX_MODELS} --compare "$work/matrix.pt"
+fi
+if wants safety; then
+    step "Captures, threads, forks"
+    run safety-plain 60 python3 "$benchmarks/torch_safety.py"
+    run safety-cold 90 "${tool[@]}" "$work/safety.jsonl" -- python3 "$benchmarks/torch_safety.py"
+    run safety-warm 60 "${tool[@]}" "$work/safety.jsonl" -- python3 "$benchmarks/torch_safety.py"
+fi
+if wants jax; then
+    step "JAX"
+    run jax-plain 60 python3 "$benchmarks/jax_convolution.py"
+    run jax-cold 90 "${tool[@]}" "$work/jax.jsonl" -- python3 "$benchmarks/jax_convolution.py"
+    run jax-warm 60 "${tool[@]}" "$work/jax.jsonl" -- python3 "$benchmarks/jax_convolution.py"
+fi
+python3 "$here/graph_report.py" "$log" | tee "$OUT/graph-tables.txt"
+echo "$failures runs failed, $((SECONDS - started)) s"
+[ $failures -eq 0 ]

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// A victim does what its arguments say, in their order. What all victims understand:
+//   early_fork            as the first word: everything is done by a child, then by its parent
+//   fork join             between them is the child's; the parent waits for it
+//   touch=FILE wait=FILE  makes a file; waits until it exists
+//   exit kill             _exit(0), SIGKILL
+#pragma once
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cudnn_table.hpp"
+
+namespace victim {
+
+inline std::vector<std::string> split(const std::string& text, char separator) {
+    std::vector<std::string> parts(1);
+    for (const char c : text) {
+        if (c == separator) {
+            parts.emplace_back();
+        } else {
+            parts.back() += c;
+        }
+    }
+    return parts;
+}
+
+inline void say(const std::string& line) {
+    std::printf("%s\n", line.c_str());
+    std::fflush(stdout);
+}
+
+// Before the driver and cuDNN are touched.
+inline void fork_early(std::vector<std::string>& words) {
+    if (words.empty() || words.front() != "early_fork") {
+        return;
+    }
+    words.erase(words.begin());
+    const pid_t child = fork();
+    require(child >= 0, "fork");
+    if (child == 0) {
+        std::printf("child\n");
+        return;
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    std::printf("parent: child ended with %d\n", status);
+}
+
+class Interpreter {
+  public:
+    explicit Interpreter(std::vector<std::string> words) : m_words(std::move(words)) {}
+    Interpreter(const Interpreter&) = delete;
+    Interpreter& operator=(const Interpreter&) = delete;
+    virtual ~Interpreter() = default;
+
+    void run() {
+        for (; m_at < m_words.size(); ++m_at) {
+            const std::size_t equals = m_words[m_at].find('=');
+            const std::string name = m_words[m_at].substr(0, equals);
+            const std::string value = equals == std::string::npos ? "" : m_words[m_at].substr(equals + 1);
+            if (!step(name, value) && !step_of_process(name, value)) {
+                std::fprintf(stderr, "victim: what is %s?\n", name.c_str());
+                std::exit(2);
+            }
+            std::fflush(stdout);
+        }
+    }
+
+  private:
+    // False if it does not know the word.
+    virtual bool step(const std::string& name, const std::string& value) = 0;
+
+    bool step_of_process(const std::string& name, const std::string& value) {
+        if (name == "fork") {
+            fork_here();
+        } else if (name == "join") {
+            std::fflush(stdout);
+            std::exit(0);  // the child's end; the parent never comes here
+        } else if (name == "wait") {
+            while (access(value.c_str(), F_OK) != 0) {
+                usleep(1000);
+            }
+        } else if (name == "touch") {
+            std::FILE* const file = std::fopen(value.c_str(), "w");
+            require(file != nullptr && std::fclose(file) == 0, "making a file");
+        } else if (name == "exit") {
+            std::fflush(stdout);
+            _exit(0);
+        } else if (name == "kill") {
+            std::fflush(stdout);
+            raise(SIGKILL);
+        } else {
+            return false;
+        }
+        return true;
+    }
+
+    void fork_here() {
+        std::fflush(stdout);
+        const pid_t child = fork();
+        require(child >= 0, "fork");
+        if (child == 0) {
+            std::printf("child\n");
+            return;
+        }
+        int status = 0;
+        waitpid(child, &status, 0);
+        std::printf("parent: child ended with %d\n", status);
+        const auto here = m_words.begin() + static_cast<std::ptrdiff_t>(m_at);
+        m_at = static_cast<std::size_t>(std::find(here, m_words.end(), std::string("join")) - m_words.begin());
+    }
+
+    std::vector<std::string> m_words;
+    std::size_t m_at = 0;
+};
+
+}  // namespace victim

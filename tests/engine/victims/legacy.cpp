@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program of the legacy API that does what its arguments say, in their order, and prints a line for each answer.
+// It knows nothing of cudnn-tune. The arguments:
+//   shape=N math=N type=N direction=fwd|dgrad|wgrad   the problem of the questions that follow
+//   null=WHAT,…           these arguments of the questions are null: handle a b conv c returned results workspace
+//   wrong                 the questions get some descriptors of another problem, wrong=none ends that
+//   get=N find=N findex=N,BYTES get6=PREFERENCE,LIMIT   a question; N is the count that is asked for
+//   run                   the convolution, with the algorithm that the last question gave first
+//   shapes=N,QUESTION     the question for N different problems
+//   stream=blocking|non_blocking|legacy   of the handle
+//   begin end             of a capture of that stream; other_begin other_end: of a stream of another kind
+//   check                 device, stream and capture mode of the thread, and what became of the memory
+//   error=make error=show a failing call of the program's own; cudnnGetLastErrorString
+//   threads=N,same|different,QUESTION
+// and those of interpreter.hpp.
+#include <algorithm>
+#include <atomic>
+#include <cinttypes>
+#include <cstring>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "interpreter.hpp"
+#include "legacy_problem.hpp"
+
+namespace victim {
+namespace {
+
+constexpr int k_most_results = 128;
+constexpr unsigned char k_untouched = 0xee;
+
+struct Question {
+    std::string kind;
+    std::vector<std::size_t> numbers;
+};
+
+Question parse_question(const std::string& kind, const std::vector<std::string>& numbers) {
+    Question question{kind, {}};
+    for (const std::string& number : numbers) {
+        question.numbers.push_back(std::stoull(number));
+    }
+    question.numbers.resize(2);
+    return question;
+}
+
+// What one thread of the program works with.
+class Client {
+  public:
+    // Without a GPU there is no handle.
+    Client() {
+        if (cudnn().cudnnCreate(&m_handle) != 0) {
+            m_handle = nullptr;
+        }
+    }
+
+    ProblemOptions options;
+    Direction direction = Direction::forward;
+    std::set<std::string> nulls;
+    bool wrong = false;
+
+    std::string ask(const Question& question) {
+        m_problem = std::make_unique<LegacyProblem>(options);
+        const LegacyProblem other({options.shape + 1, options.math, options.type});
+        LegacyProblem::Triple d = m_problem->descriptors(direction);
+        if (wrong) {
+            // The only operand of backward data that differs between problems is the second one.
+            (direction == Direction::backward_data ? d.b : d.a) =
+                direction == Direction::backward_data ? other.y : other.x;
+        }
+        std::string text = question.kind + " " + std::to_string(static_cast<int>(direction)) + " " +
+                           std::to_string(options.shape) + ":";
+        if (question.kind == "get6") {
+            return text + ask_single(question, d);
+        }
+        std::vector<abi::AlgoPerf> results(k_most_results);
+        std::memset(static_cast<void*>(results.data()), k_untouched, results.size() * sizeof results[0]);
+        int returned = -77;
+        abi::AlgoPerf* const array = unless_null("results", results.data());
+        int* const count = unless_null("returned", &returned);
+        const int status =
+            question.kind == "findex" ? find_ex(question, d, count, array) : call_array(question, d, count, array);
+        m_best = results[0];
+        return text + " status=" + std::to_string(status) + " returned=" + std::to_string(returned) + text_of(results);
+    }
+
+    void run() {
+        m_problem->allocate();
+        const LegacyProblem::Triple d = m_problem->descriptors(direction);
+        const LegacyProblem::Triple at = m_problem->buffers(direction);
+        require(cudnn().cudnnSetConvolutionMathType(m_problem->convolution, m_best.math_type) == 0, "the math type");
+        const DeviceBuffer workspace(m_best.memory / 4 + 1);
+        const float one = 1;
+        const float zero = 0;
+        const auto real = direction == Direction::forward         ? cudnn().cudnnConvolutionForward
+                          : direction == Direction::backward_data ? cudnn().cudnnConvolutionBackwardData
+                                                                  : cudnn().cudnnConvolutionBackwardFilter;
+        const int status = real(m_handle, &one, d.a, at.a, d.b, at.b, m_problem->convolution, m_best.algo,
+                                workspace.get(), m_best.memory, &zero, d.c, at.c);
+        std::printf("run: status=%d output=%016" PRIx64 "\n", status,
+                    status == 0 ? m_problem->output_hash(direction) : 0);
+    }
+
+    void use_stream(const std::string& kind) {
+        m_stream = nullptr;
+        if (kind != "legacy") {
+            require(cuStreamCreate(&m_stream, kind == "non_blocking" ? 1 : 0) == 0, "cuStreamCreate");
+        }
+        require(cudnn().cudnnSetStream(m_handle, m_stream) == 0, "cudnnSetStream");
+    }
+    void begin_capture() const { require(cuStreamBeginCapture_v2(m_stream, 0) == 0, "beginning a capture"); }
+    void end_capture() const {
+        void* graph = nullptr;
+        const int status = cuStreamEndCapture(m_stream, &graph);
+        std::printf("capture: status=%d graph=%d\n", status, graph != nullptr ? 1 : 0);
+    }
+    void begin_other_capture() {
+        require(cuStreamCreate(&m_other_stream, 0) == 0 && cuStreamBeginCapture_v2(m_other_stream, 0) == 0,
+                "beginning a capture");
+    }
+    void end_other_capture() const {
+        void* graph = nullptr;
+        const int status = cuStreamEndCapture(m_other_stream, &graph);
+        std::printf("capture: status=%d graph=%d\n", status, graph != nullptr ? 1 : 0);
+    }
+
+    void check() const {
+        int device = -1;
+        void* stream = nullptr;
+        void* context = nullptr;
+        int mode = 0;
+        cuCtxGetDevice(&device);
+        cuCtxGetCurrent(&context);
+        cudnn().cudnnGetStream(m_handle, &stream);
+        cuThreadExchangeStreamCaptureMode(&mode);
+        int back = mode;
+        cuThreadExchangeStreamCaptureMode(&back);
+        int math = -1;
+        std::uint64_t input = 0;
+        std::uint64_t output = 0;
+        if (m_problem != nullptr) {
+            cudnn().cudnnGetConvolutionMathType(m_problem->convolution, &math);
+        }
+        if (m_problem != nullptr && m_problem->buffers(direction).a != nullptr) {
+            input = m_problem->input_hash(direction);
+            output = m_problem->output_hash(direction);
+        }
+        std::printf("check: device=%d context=%d stream=%d mode=%d math=%d input=%016" PRIx64 " output=%016" PRIx64
+                    "\n",
+                    device, context != nullptr ? 1 : 0, stream == m_stream ? 1 : 0, mode, math, input, output);
+    }
+
+    void make_error() const { cudnn().cudnnSetStream(nullptr, nullptr); }
+    static void show_error() {
+        char text[256] = "";
+        cudnn().cudnnGetLastErrorString(text, sizeof text);
+        std::printf("error: %s\n", text);
+    }
+
+  private:
+    template <typename T>
+    T unless_null(const char* what, T value) const {
+        return nulls.contains(what) ? nullptr : value;
+    }
+
+    int call_array(const Question& question, const LegacyProblem::Triple& d, int* count, abi::AlgoPerf* array) const {
+        const CudnnTable& api = cudnn();
+        const bool is_get = question.kind == "get";
+        const auto real =
+            direction == Direction::forward
+                ? is_get ? api.cudnnGetConvolutionForwardAlgorithm_v7 : api.cudnnFindConvolutionForwardAlgorithm
+            : direction == Direction::backward_data ? is_get ? api.cudnnGetConvolutionBackwardDataAlgorithm_v7
+                                                             : api.cudnnFindConvolutionBackwardDataAlgorithm
+            : is_get                                ? api.cudnnGetConvolutionBackwardFilterAlgorithm_v7
+                                                    : api.cudnnFindConvolutionBackwardFilterAlgorithm;
+        return real(unless_null("handle", m_handle), unless_null("a", d.a), unless_null("b", d.b),
+                    unless_null("conv", m_problem->convolution), unless_null("c", d.c),
+                    static_cast<int>(question.numbers[0]), count, array);
+    }
+
+    int find_ex(const Question& question, const LegacyProblem::Triple& d, int* count, abi::AlgoPerf* array) {
+        const CudnnTable& api = cudnn();
+        const auto real = direction == Direction::forward         ? api.cudnnFindConvolutionForwardAlgorithmEx
+                          : direction == Direction::backward_data ? api.cudnnFindConvolutionBackwardDataAlgorithmEx
+                                                                  : api.cudnnFindConvolutionBackwardFilterAlgorithmEx;
+        m_problem->allocate();
+        const LegacyProblem::Triple at = m_problem->buffers(direction);
+        const std::size_t bytes = question.numbers[1];
+        // Leaked on purpose: its range must stay valid for whoever wrongly keeps it.
+        const auto* const workspace = new DeviceBuffer(std::min<std::size_t>(bytes, std::size_t{1} << 20) / 4);
+        void* memory = workspace->get();
+        if (bytes > workspace->bytes()) {
+            abi::CuDevicePtr large = 0;
+            require(cuMemAlloc_v2(&large, bytes) == 0, "allocating a workspace");
+            memory = std::bit_cast<void*>(large);
+        }
+        std::printf("buffers: %p %p %p workspace: %p\n", at.a, at.b, at.c, memory);
+        return real(unless_null("handle", m_handle), unless_null("a", d.a), unless_null("a_data", at.a),
+                    unless_null("b", d.b), unless_null("b_data", at.b), unless_null("conv", m_problem->convolution),
+                    unless_null("c", d.c), unless_null("c_data", at.c), static_cast<int>(question.numbers[0]), count,
+                    array, unless_null("workspace", memory), bytes);
+    }
+
+    std::string ask_single(const Question& question, const LegacyProblem::Triple& d) const {
+        const CudnnTable& api = cudnn();
+        const auto real = direction == Direction::forward         ? api.cudnnGetConvolutionForwardAlgorithm
+                          : direction == Direction::backward_data ? api.cudnnGetConvolutionBackwardDataAlgorithm
+                                                                  : api.cudnnGetConvolutionBackwardFilterAlgorithm;
+        int algorithm = -77;
+        const int status =
+            real(unless_null("handle", m_handle), unless_null("a", d.a), unless_null("b", d.b),
+                 unless_null("conv", m_problem->convolution), unless_null("c", d.c),
+                 static_cast<int>(question.numbers[0]), question.numbers[1], unless_null("results", &algorithm));
+        return " status=" + std::to_string(status) + " algorithm=" + std::to_string(algorithm);
+    }
+
+    // All entries that were written, whatever the count says.
+    static std::string text_of(const std::vector<abi::AlgoPerf>& results) {
+        const std::vector<unsigned char> blank(sizeof results[0], k_untouched);
+        std::string text;
+        for (const abi::AlgoPerf& r : results) {
+            if (std::memcmp(&r, blank.data(), blank.size()) == 0) {
+                break;
+            }
+            char line[160];
+            std::snprintf(line, sizeof line, " [algo=%d math=%d status=%d time=%.9g memory=%zu determinism=%d]", r.algo,
+                          r.math_type, r.status, static_cast<double>(r.time), r.memory, r.determinism);
+            text += line;
+        }
+        return text;
+    }
+
+    abi::Handle m_handle = nullptr;
+    abi::Stream m_stream = nullptr;
+    abi::Stream m_other_stream = nullptr;
+    std::unique_ptr<LegacyProblem> m_problem;
+    abi::AlgoPerf m_best{};
+};
+
+// All threads ask at the same time; what they got is printed in the order of their numbers.
+void ask_in_threads(const ProblemOptions& options, Direction direction, std::size_t count, bool same,
+                    const Question& question) {
+    std::vector<std::string> answers(count);
+    std::vector<std::thread> threads;
+    std::atomic<std::size_t> ready{0};
+    for (std::size_t i = 0; i < count; ++i) {
+        threads.emplace_back([&, i] {
+            open_device();
+            Client client;
+            client.options = options;
+            client.direction = direction;
+            client.options.shape += same ? 0 : static_cast<int>(i);
+            ready.fetch_add(1);
+            while (ready.load() < count) {
+                std::this_thread::yield();
+            }
+            answers[i] = client.ask(question);
+        });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    for (const std::string& answer : answers) {
+        say(answer);
+    }
+}
+
+bool is_question(const std::string& word) {
+    return word == "get" || word == "find" || word == "findex" || word == "get6";
+}
+
+class LegacyInterpreter final : public Interpreter {
+  public:
+    using Interpreter::Interpreter;
+
+  private:
+    bool step(const std::string& name, const std::string& value) override {
+        const std::vector<std::string> parts = split(value, ',');
+        if (is_question(name)) {
+            say(m_client.ask(parse_question(name, parts)));
+        } else if (name == "shape") {
+            m_client.options.shape = std::stoi(value);
+        } else if (name == "math") {
+            m_client.options.math = std::stoi(value);
+        } else if (name == "type") {
+            m_client.options.type = std::stoi(value);
+        } else if (name == "direction") {
+            m_client.direction = value == "fwd"     ? Direction::forward
+                                 : value == "dgrad" ? Direction::backward_data
+                                                    : Direction::backward_filter;
+        } else if (name == "null") {
+            m_client.nulls = {parts.begin(), parts.end()};
+        } else if (name == "wrong") {
+            m_client.wrong = value.empty();
+        } else if (name == "run") {
+            m_client.run();
+        } else if (name == "shapes") {
+            ask_shapes(parts);
+        } else if (name == "threads") {
+            ask_in_threads(m_client.options, m_client.direction, std::stoull(parts.at(0)), parts.at(1) == "same",
+                           parse_question(parts.at(2), {parts.begin() + 3, parts.end()}));
+        } else if (name == "stream") {
+            m_client.use_stream(value);
+        } else if (name == "begin") {
+            m_client.begin_capture();
+        } else if (name == "end") {
+            m_client.end_capture();
+        } else if (name == "other_begin") {
+            m_client.begin_other_capture();
+        } else if (name == "other_end") {
+            m_client.end_other_capture();
+        } else if (name == "check") {
+            m_client.check();
+        } else if (name == "error") {
+            value == "make" ? m_client.make_error() : Client::show_error();
+        } else {
+            return false;
+        }
+        return true;
+    }
+
+    void ask_shapes(const std::vector<std::string>& parts) {
+        const Question question = parse_question(parts.at(1), {parts.begin() + 2, parts.end()});
+        for (int i = 0; i < std::stoi(parts.at(0)); ++i) {
+            m_client.options.shape = i;
+            say(m_client.ask(question));
+        }
+    }
+
+    Client m_client;
+};
+
+void interpret(std::vector<std::string> words) {
+    fork_early(words);
+    open_device();
+    LegacyInterpreter(std::move(words)).run();
+    std::fflush(stdout);
+}
+
+#ifdef VICTIM_IN_DESTRUCTOR
+// The questions come while static objects are destroyed.
+struct LastWish {
+    std::vector<std::string> words;
+    ~LastWish() { interpret(std::move(words)); }
+} g_last_wish;
+#endif
+
+}  // namespace
+}  // namespace victim
+
+#if defined(VICTIM_IN_CONSTRUCTOR)
+// glibc hands a constructor the arguments of main.
+__attribute__((constructor)) static void before_main(int argc, char** argv, char**) {
+    victim::interpret({argv + 1, argv + argc});
+}
+#elif defined(VICTIM_IN_DESTRUCTOR)
+int main(int argc, char** argv) { victim::g_last_wish.words = {argv + 1, argv + argc}; }
+#else
+int main(int argc, char** argv) { victim::interpret({argv + 1, argv + argc}); }
+#endif
