@@ -199,7 +199,9 @@ SAME_LAYOUT(cudnnConvolutionBwdFilterAlgoPerf_t);
 // Prototypes: the same number of arguments, each passed in the same way (pointers and integers of equal size).
 template <typename Ours, typename Theirs>
 constexpr bool passed_alike() {
-    if constexpr (std::is_pointer_v<Ours> || std::is_pointer_v<Theirs>) {
+    if constexpr (std::is_void_v<Ours> || std::is_void_v<Theirs>) {
+        return std::is_void_v<Ours> && std::is_void_v<Theirs>;
+    } else if constexpr (std::is_pointer_v<Ours> || std::is_pointer_v<Theirs>) {
         return std::is_pointer_v<Ours> && std::is_pointer_v<Theirs>;
     } else {
         return sizeof(Ours) == sizeof(Theirs) && std::is_floating_point_v<Ours> == std::is_floating_point_v<Theirs>;

@@ -66,10 +66,10 @@ bool GraphService::results(const CudnnLibrary& given, abi::BackendDescriptor heu
     if (answer != nullptr && answer->key != text) {
         return decline(Counter::not_understood);  // two keys with one digest: the first one has it
     }
-    const bool known = answer != nullptr;
-    if (!known) {
+    bool measured_now = false;
+    if (answer == nullptr) {
         const Context::ChoosingTime choosing(m_context);
-        answer = find_or_tune(*library, *problem, target, key, std::move(text), place->is_current_device);
+        answer = find_or_tune(*library, *problem, target, key, std::move(text), place->is_current_device, measured_now);
         library->real.forget_last_error();
         if (answer == nullptr) {
             return false;
@@ -80,7 +80,7 @@ bool GraphService::results(const CudnnLibrary& given, abi::BackendDescriptor heu
     if (filled == 0) {
         return decline(Counter::rebuild_failed);
     }
-    if (known) {
+    if (!measured_now) {
         statistics.add(Counter::hits);
     }
     if (count != nullptr) {
@@ -110,7 +110,7 @@ std::optional<GraphService::Where> GraphService::where(Library& library, const c
 
 const GraphService::Answer* GraphService::find_or_tune(Library& library, const cudnn::GraphProblem& problem,
                                                        const cudnn::GraphTarget& target, const Key& key,
-                                                       key::KeyText text, bool may_measure) {
+                                                       key::KeyText text, bool may_measure, bool& measured_now) {
     const measure::Driver* const driver = may_measure ? m_context.driver() : nullptr;
     GraphQuestion question(library.real, problem, target, text, [&]() -> abi::Handle {
         const auto device = driver != nullptr ? driver->current_device() : std::nullopt;
@@ -120,9 +120,7 @@ const GraphService::Answer* GraphService::find_or_tune(Library& library, const c
     if (!reply.record) {
         return nullptr;
     }
-    if (!reply.measured_now) {
-        m_context.statistics().add(Counter::hits);
-    }
+    measured_now = reply.measured_now;
     return m_answers.put(key,
                          make_answer(std::move(text), problem.problem.x().dtype == abi::k_float, reply.record,
                                      m_context.policy().results),

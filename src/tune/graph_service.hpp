@@ -47,7 +47,7 @@ class GraphService {
     };
 
     [[nodiscard]] const Answer* find_or_tune(Library&, const cudnn::GraphProblem&, const cudnn::GraphTarget&,
-                                             const Key&, key::KeyText, bool may_measure);
+                                             const Key&, key::KeyText, bool may_measure, bool& measured_now);
     [[nodiscard]] static std::unique_ptr<const Answer> make_answer(key::KeyText, bool is_fp32, Tuner::RecordPtr,
                                                                    select::ResultMode);
     [[nodiscard]] static const std::vector<std::size_t>& list_for(const Answer&, int mode);

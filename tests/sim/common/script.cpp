@@ -191,8 +191,9 @@ Script parse_script(const json& object) {
     }
     if (const json* lists = members.find("graph_lists")) {
         for (const auto& [mode, list] : lists->items()) {
+            auto& choices = script.graph_lists[mode];  // an empty list is one, too
             for (const json& choice : list) {
-                script.graph_lists[mode].push_back(
+                choices.push_back(
                     {choice.at("engine").get<int>(),
                      choice.contains("knobs") ? parse_knobs(choice["knobs"]) : std::map<int, std::int64_t>{}});
             }
