@@ -162,6 +162,10 @@ Tuner::Reply Tuner::answer(Question& question, const measure::Driver* driver) {
     if (m_store_failed) {
         return give_up(Counter::not_stored);  // and it has been said why
     }
+    const auto hopeless = m_hopeless.find(digest);
+    if (hopeless != m_hopeless.end() && question.offered_workspace_bytes() <= hopeless->second) {
+        return give_up(Counter::trial_failed);
+    }
     if (capturing) {
         note_wanted(question, known);
         return give_up(Counter::capturing);
@@ -199,6 +203,7 @@ Tuner::Reply Tuner::measure_and_publish(Question& question, const measure::Drive
             note_wanted(question, known);
             return decline(Counter::memory);
         }
+        m_hopeless.insert_or_assign(question.key().digest(), question.offered_workspace_bytes());
         return decline(Counter::trial_failed);
     }
     m_statistics.add(Counter::measured);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <unordered_map>
 
 #include "cache/cache_table.hpp"
 #include "measure/driver.hpp"
@@ -47,6 +48,9 @@ class Tuner {
     std::timed_mutex m_slow_path;
     std::atomic<bool> m_slow_path_taken{false};
     bool m_store_failed = false;  // guarded by m_slow_path
+    // What could not be measured in this process, with the workspace that was offered for it: a program that asks again
+    // at every step does not pay again. Guarded by m_slow_path.
+    std::unordered_map<Digest, std::int64_t> m_hopeless;
     // A forked child finds the slow path as the parent's threads left it: if one was in it, the child can never enter.
     enum class ChildState : std::uint8_t { parent, child_may_look_up, child_cut_off };
     std::atomic<ChildState> m_child_state{ChildState::parent};

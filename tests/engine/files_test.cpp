@@ -140,6 +140,25 @@ TEST_F(Files, WithADamagedLineLoseOnlyThatEntry) {
     EXPECT_EQ(asked.counter("hits"), 2);
 }
 
+TEST_F(Files, OfRelativePathsStayWhereTheyAreIfTheProgramMoves) {
+    environment["CUDNN_TUNE_LOG"] = "info";
+    use("relative.jsonl");
+    const RunResult asked = run("legacy9", {"cd=" + path(""), "get=8", "cd=/", "shape=1", "get=8"});
+    EXPECT_EQ(asked.counter("measured"), 2);
+    EXPECT_EQ(read_cache(path("relative.jsonl")).size(), 2U);
+    EXPECT_FALSE(fs::exists("/relative.jsonl"));
+}
+
+TEST_F(Files, OfTheLogTakeEverythingThatIsSaid) {
+    environment["CUDNN_TUNE_LOG"] = "info";
+    environment["CUDNN_TUNE_LOG_FILE"] = path("log_%p.txt");
+    const RunResult asked = run("legacy9", {"get=8"});
+    EXPECT_EQ(asked.child.err, "");
+    ASSERT_FALSE(asked.log.empty());
+    EXPECT_THAT(contents_of(path("log_" + std::to_string(asked.log[0].pid) + ".txt")),
+                HasSubstr("cudnn-tune: summary asked=1 hits=0 measured=1"));
+}
+
 class Modes : public EngineTest {};
 
 TEST_F(Modes, ReadServesAndWritesNothing) {

@@ -104,6 +104,16 @@ TEST_F(GraphMeasuring, DoesNotDisturbACaptureThatItCannotSee) {
     EXPECT_EQ(blocking.count("capture_invalidated"), 0U);
 }
 
+TEST_F(GraphMeasuring, DisturbsNoCaptureOfAnotherThread) {
+    for (const char* const handle : {"handle=on", "handle=off"}) {
+        const RunResult asked = run("graph9", {handle, "shape=50", "list", "shape=0", "capture_while=8"});
+        EXPECT_EQ(asked.child.exit_code, 0) << testing::describe(asked.child);
+        EXPECT_EQ(asked.line("captures"), "captures: all valid");
+        EXPECT_EQ(asked.count("capture_invalidated"), 0U);
+        EXPECT_EQ(asked.counter("measured") + asked.counter("hits"), 9);
+    }
+}
+
 TEST_F(GraphMeasuring, SkipsEnginesThatFailToBuildOrToRun) {
     rule_for(70).launch_status = sim::Outcome::execution_failed;
     rule_for(14).plan_status = sim::Outcome::not_supported;

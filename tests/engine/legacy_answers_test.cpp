@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <map>
 
 #include "abi/cudnn.hpp"
 #include "engine_runner.hpp"
@@ -148,6 +149,28 @@ TEST_F(LegacyAnswers, ToEveryMathTypeAreEntriesOfTheirOwn) {
     for (const Entry& entry : parse_answer(answers.at(3)).entries) {
         EXPECT_EQ(entry.math, abi::k_fma_math) << "the descriptor forbids tensor cores";
     }
+}
+
+// No look at the file, the heuristics, or any GPU call that waits, allocates or launches.
+TEST_F(LegacyAnswers, ThatAreKnownCostNothing) {
+    ASSERT_EQ(run("legacy9", {"get=8"}).counter("measured"), 1);
+    const RunResult few = run("legacy9", {"get=8", "get=8"});
+    const RunResult many = run("legacy9", {"get=8", "get=8", "get=8", "find=8", "get=3"});
+    EXPECT_EQ(many.counter("hits"), 5);
+    std::map<std::string, int> added;
+    for (const SimCall& call : many.log) {
+        ++added[call.function];
+    }
+    for (const SimCall& call : few.log) {
+        --added[call.function];
+    }
+    std::erase_if(added, [](const auto& count) { return count.second == 0; });
+    for (const auto& [function, count] : added) {
+        EXPECT_TRUE(function == "cuCtxGetDevice" || function.starts_with("cudnnCreate") ||
+                    function.starts_with("cudnnSet") || function.starts_with("cudnnDestroy"))
+            << function << " +" << count;
+    }
+    EXPECT_LE(added["cuCtxGetDevice"], 3);
 }
 
 // cuDNN 7: one algorithm, with the descriptor's own math type, that fits the preference.

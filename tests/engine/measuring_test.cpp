@@ -47,9 +47,9 @@ TEST_F(Measuring, UsesFilledScratchAndFreesItBeforeTheCallReturns) {
 }
 
 TEST_F(Measuring, RunsOnTheHandlesStreamAndLeavesTheThreadAsItWas) {
+    int shape = 0;
     for (const char* const kind : {"legacy", "blocking", "non_blocking"}) {
-        const std::vector<std::string> words{std::string("shape=") + kind[0] + "", "check"};
-        const std::vector<std::string> asked{"shape=" + std::to_string(kind[0]),
+        const std::vector<std::string> asked{"shape=" + std::to_string(++shape),
                                              std::string("stream=") + kind,
                                              "check",
                                              "get=8",
@@ -197,6 +197,25 @@ TEST_F(Measuring, LeavesTheAnswerToTheLibraryIfAllCandidatesFailAtLaunch) {
     EXPECT_THAT(ours.said, IsEmpty());
 }
 
+// DL4J asks at every step.
+TEST_F(Measuring, ThatFailedIsNotTriedAgainByTheSameProcess) {
+    sim::Rule rule;
+    rule.launch_status = sim::Outcome::execution_failed;
+    script.rules.push_back(rule);
+    const RunResult once = run("legacy9", {"get=8"});
+    const RunResult often = run("legacy9", {"get=8", "get=8", "get=8", "get=8", "get=8"});
+    EXPECT_GT(once.count("kernel"), 0U);
+    EXPECT_EQ(often.count("kernel"), once.count("kernel"));
+    EXPECT_EQ(often.count("cuMemAlloc_v2"), once.count("cuMemAlloc_v2"));
+    EXPECT_EQ(often.counter("trial_failed"), 5);
+    // With more workspace there may be a candidate that works.
+    script.rules.back().workspace_bytes = 4096;
+    script.rules.back().launch_status = sim::Outcome::success;
+    const RunResult more = run("legacy9", {"findex=8,0", "findex=8,0", "findex=8,4096"});
+    EXPECT_EQ(more.counter("trial_failed"), 2);
+    EXPECT_EQ(more.counter("measured"), 1);
+}
+
 TEST_F(Measuring, LeavesTheAnswerToTheLibraryIfItSupportsNothing) {
     sim::Rule rule;
     rule.status = sim::Outcome::not_supported;
@@ -254,6 +273,31 @@ TEST_F(Measuring, FindsAClearWinnerThroughTheNoise) {
         const RunResult asked = run("legacy9", {"shape=" + std::to_string(seed), "get=8"});
         EXPECT_EQ(first_answer(asked).entries.front().algorithm, 1) << seed;
     }
+}
+
+TEST_F(Measuring, HappensOnTheDeviceOfTheCall) {
+    sim::Device other = script.devices[0];
+    other.name = "Other simulated GPU";
+    script.devices.push_back(other);
+    const std::vector<std::string> words{"get=8", "device=1", "get=8", "check", "device=0", "get=8", "check"};
+    const RunResult ours = run("legacy9", words);
+    EXPECT_EQ(ours.counter("measured"), 2) << "two GPUs of different names share an entry";
+    EXPECT_EQ(ours.counter("hits"), 1);
+    EXPECT_EQ(ours.lines_with("check"), run("legacy9", words, Library::absent).lines_with("check"));
+    EXPECT_THAT(ours.lines_with("check").at(0), ::testing::StartsWith("check: device=1 "));
+    EXPECT_EQ(run("legacy9", words).counter("hits"), 3);
+    // Two of the same kind share their entries.
+    script.devices[1].name = script.devices[0].name;
+    EXPECT_EQ(run("legacy9", words).counter("hits"), 3);
+}
+
+// Thread A captures in a loop, thread B tunes.
+TEST_F(Measuring, DisturbsNoCaptureOfAnotherThread) {
+    const RunResult asked = run("legacy9", {"shape=50", "get=8", "capture_while=20,get,8"});
+    EXPECT_EQ(asked.child.exit_code, 0) << testing::describe(asked.child);
+    EXPECT_EQ(asked.line("captures"), "captures: all valid");
+    EXPECT_EQ(asked.count("capture_invalidated"), 0U);
+    EXPECT_EQ(asked.counter("measured"), 21);
 }
 
 TEST_F(Measuring, IsBoundedByTheBudgetOfTheProcess) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program of the graph API that does what its arguments say, in their order, and prints a line for each answer.
 // It knows nothing of cudnn-tune. The arguments:
-//   kind=… direction=… shape=N type=N alignment=N alpha=F beta=F ids=N reverse   the graph of what follows
+//   kind=… direction=… shape=N batch=N type=N alignment=N alpha=F beta=F ids=N reverse   the graph of what follows
 //   handle=on|off         whether the graph gets the handle
 //   stream=blocking|non_blocking|legacy begin end   of the handle; a capture of that stream
 //   device=NAME,SMS,CC    a DEVICEPROP object of that GPU; device=none
@@ -16,6 +16,7 @@
 //   step                  the first configuration of the list that can be built is executed
 //   bench                 all configurations of the list are built and executed
 //   steps=N               the plan of the last step is executed N times with a fresh variant pack
+//   capture_while=N       a thread captures in a loop while this one lists N different problems
 //   threads=N,same|different
 //   error                 cudnnGetLastErrorString
 //   check                 device, stream and capture mode of the thread
@@ -347,6 +348,8 @@ class GraphInterpreter final : public Interpreter {
             options.direction = value;
         } else if (name == "shape") {
             options.shape = std::stoi(value);
+        } else if (name == "batch") {
+            options.batch = std::stoll(value);
         } else if (name == "type") {
             options.type = std::stoi(value);
         } else if (name == "alignment") {
@@ -396,6 +399,8 @@ class GraphInterpreter final : public Interpreter {
             say(m_client.execute(name == "bench"));
         } else if (name == "steps") {
             say(m_client.steps(std::stoi(value)));
+        } else if (name == "capture_while") {
+            capture_while(std::stoi(value));
         } else if (name == "threads") {
             const std::vector<std::string> parts = split(value, ',');
             list_in_threads(m_client, std::stoull(parts.at(0)), parts.at(1) == "same");
@@ -415,6 +420,34 @@ class GraphInterpreter final : public Interpreter {
             return false;
         }
         return true;
+    }
+
+    void capture_while(int count) {
+        std::atomic<bool> stop{false};
+        std::atomic<int> captured{0};
+        bool valid = true;
+        std::thread capturer([&] {
+            open_device();
+            abi::Stream stream = nullptr;
+            require(cuStreamCreate(&stream, 1) == 0, "cuStreamCreate");
+            while (!stop.load()) {
+                void* graph = nullptr;
+                require(cuStreamBeginCapture_v2(stream, 0) == 0, "beginning a capture");
+                captured.fetch_add(1);
+                std::this_thread::yield();
+                valid = cuStreamEndCapture(stream, &graph) == 0 && graph != nullptr && valid;
+            }
+        });
+        while (captured.load() == 0) {
+            std::this_thread::yield();
+        }
+        for (int i = 0; i < count; ++i) {
+            ++m_client.options.shape;
+            say(m_client.list());
+        }
+        stop.store(true);
+        capturer.join();
+        say(valid ? "captures: all valid" : "captures: some are not valid");
     }
 
     Client m_client;

@@ -32,6 +32,7 @@ struct GraphOptions {
     std::string kind = "conv";
     std::string direction = "fwd";
     int shape = 0;
+    std::int64_t batch = 2;
     int type = abi::k_float;
     std::int64_t alignment = 16;
     std::int64_t first_id = 1;
@@ -77,7 +78,7 @@ class Graph {
     static constexpr int k_relu = 100;
     static constexpr int k_relu_gradient = 200;
 
-    [[nodiscard]] Dims image() const { return {2, 4, 8 + m_options.shape, 8}; }
+    [[nodiscard]] Dims image() const { return {m_options.batch, 4, 8 + m_options.shape, 8}; }
 
     Descriptor tensor(std::int64_t number, const Dims& dims, bool is_virtual = false, bool is_by_value = false) {
         const std::int64_t id = m_options.first_id + number;

@@ -3,6 +3,7 @@
 //   early_fork            as the first word: everything is done by a child, then by its parent
 //   fork join             between them is the child's; the parent waits for it
 //   touch=FILE wait=FILE  makes a file; waits until it exists
+//   cd=FOLDER             changes the folder
 //   exit kill             _exit(0), SIGKILL
 #pragma once
 
@@ -92,6 +93,8 @@ class Interpreter {
         } else if (name == "touch") {
             std::FILE* const file = std::fopen(value.c_str(), "w");
             require(file != nullptr && std::fclose(file) == 0, "making a file");
+        } else if (name == "cd") {
+            require(chdir(value.c_str()) == 0, "changing the folder");
         } else if (name == "exit") {
             std::fflush(stdout);
             _exit(0);

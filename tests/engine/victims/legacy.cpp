@@ -6,11 +6,13 @@
 //   wrong                 the questions get some descriptors of another problem, wrong=none ends that
 //   get=N find=N findex=N,BYTES get6=PREFERENCE,LIMIT   a question; N is the count that is asked for
 //   run                   the convolution, with the algorithm that the last question gave first
+//   device=N              another GPU, with a handle of its own
 //   shapes=N,QUESTION     the question for N different problems
 //   stream=blocking|non_blocking|legacy   of the handle
 //   begin end             of a capture of that stream; other_begin other_end: of a stream of another kind
 //   check                 device, stream and capture mode of the thread, and what became of the memory
 //   error=make error=show a failing call of the program's own; cudnnGetLastErrorString
+//   capture_while=N,QUESTION  a thread captures in a loop while this one asks for N different problems
 //   threads=N,same|different,QUESTION
 // and those of interpreter.hpp.
 #include <algorithm>
@@ -48,8 +50,10 @@ Question parse_question(const std::string& kind, const std::vector<std::string>&
 // What one thread of the program works with.
 class Client {
   public:
+    Client() { open_handle(); }
+
     // Without a GPU there is no handle.
-    Client() {
+    void open_handle() {
         if (cudnn().cudnnCreate(&m_handle) != 0) {
             m_handle = nullptr;
         }
@@ -297,6 +301,11 @@ class LegacyInterpreter final : public Interpreter {
             m_client.run();
         } else if (name == "shapes") {
             ask_shapes(parts);
+        } else if (name == "device") {
+            open_device(std::stoi(value));
+            m_client.open_handle();
+        } else if (name == "capture_while") {
+            capture_while(parts);
         } else if (name == "threads") {
             ask_in_threads(m_client.options, m_client.direction, std::stoull(parts.at(0)), parts.at(1) == "same",
                            parse_question(parts.at(2), {parts.begin() + 3, parts.end()}));
@@ -326,6 +335,32 @@ class LegacyInterpreter final : public Interpreter {
             m_client.options.shape = i;
             say(m_client.ask(question));
         }
+    }
+
+    // The stream is one that nobody can be asked about, as PyTorch's are.
+    void capture_while(const std::vector<std::string>& parts) {
+        std::atomic<bool> stop{false};
+        std::atomic<int> captured{0};
+        bool valid = true;
+        std::thread capturer([&] {
+            open_device();
+            abi::Stream stream = nullptr;
+            require(cuStreamCreate(&stream, 1) == 0, "cuStreamCreate");
+            while (!stop.load()) {
+                void* graph = nullptr;
+                require(cuStreamBeginCapture_v2(stream, 0) == 0, "beginning a capture");
+                captured.fetch_add(1);
+                std::this_thread::yield();
+                valid = cuStreamEndCapture(stream, &graph) == 0 && graph != nullptr && valid;
+            }
+        });
+        while (captured.load() == 0) {
+            std::this_thread::yield();
+        }
+        ask_shapes(parts);
+        stop.store(true);
+        capturer.join();
+        say(valid ? "captures: all valid" : "captures: some are not valid");
     }
 
     Client m_client;
