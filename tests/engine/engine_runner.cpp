@@ -241,6 +241,7 @@ std::vector<CacheLine> EngineTest::effective_lines() const {
         }
     }
     std::vector<CacheLine> lines;
+    lines.reserve(by_digest.size());
     for (const auto& [digest, line] : by_digest) {
         lines.push_back(line);
     }

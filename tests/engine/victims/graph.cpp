@@ -215,6 +215,7 @@ class Client {
     }
     static std::vector<abi::BackendDescriptor> pointers_of(const std::vector<Descriptor>& slots) {
         std::vector<abi::BackendDescriptor> pointers;
+        pointers.reserve(slots.size());
         for (const Descriptor& slot : slots) {
             pointers.push_back(slot.get());
         }

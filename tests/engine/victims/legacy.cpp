@@ -191,14 +191,10 @@ class Client {
         m_problem->allocate();
         const LegacyProblem::Triple at = m_problem->buffers(direction);
         const std::size_t bytes = question.numbers[1];
-        // Leaked on purpose: its range must stay valid for whoever wrongly keeps it.
-        const auto* const workspace = new DeviceBuffer(std::min<std::size_t>(bytes, std::size_t{1} << 20) / 4);
-        void* memory = workspace->get();
-        if (bytes > workspace->bytes()) {
-            abi::CuDevicePtr large = 0;
-            require(cuMemAlloc_v2(&large, bytes) == 0, "allocating a workspace");
-            memory = std::bit_cast<void*>(large);
-        }
+        // Never freed, like the other buffers.
+        abi::CuDevicePtr workspace = 0;
+        require(bytes == 0 || cuMemAlloc_v2(&workspace, bytes) == 0, "allocating a workspace");
+        void* const memory = std::bit_cast<void*>(workspace);
         std::printf("buffers: %p %p %p workspace: %p\n", at.a, at.b, at.c, memory);
         return real(unless_null("handle", m_handle), unless_null("a", d.a), unless_null("a_data", at.a),
                     unless_null("b", d.b), unless_null("b_data", at.b), unless_null("conv", m_problem->convolution),
