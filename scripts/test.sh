@@ -5,7 +5,6 @@
 #   --coverage         line coverage of cache, key and select by the unit tests (build-coverage/); below 95 % fails
 #   --tidy             clang-tidy over src/
 #   --cudnn VERSION    tests/real with another cuDNN from Python's package registry (build/cudnn-VERSION)
-# With CI=true the sanitized tests are always run.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "$0")/lib.sh"
@@ -14,7 +13,6 @@ sanitize=false
 coverage=false
 tidy=false
 cudnn_versions=()
-[ "${CI:-}" != true ] || sanitize=true
 while [ $# -gt 0 ]; do
     case $1 in
         --sanitize) sanitize=true ;;
