@@ -283,7 +283,7 @@ void Tuner::note_wanted(Question& question, const RecordPtr& known) {
 Tuner::RecordPtr Tuner::publish(cache::Record record) {
     record.when = utc_text(m_clock.wall_s());
     record.by = "cudnn-tune " CUDNN_TUNE_VERSION;
-    const auto ours = std::make_shared<const cache::Record>(record);
+    auto ours = std::make_shared<const cache::Record>(record);
     auto effective = m_cache->publish(std::move(record));
     if (!effective) {
         m_statistics.add(Counter::not_stored);

@@ -112,6 +112,7 @@ EngineTest::EngineTest() {
     m_folder = fs::temp_directory_path() /
                ("cudnn_tune_engine_test_" + std::to_string(::getpid()) + "_" + std::to_string(++number));
     fs::create_directories(m_folder);
+    environment["CUDNN_TUNE_BUDGET"] = k_ample_budget;
     // Long and well apart, so that a race needs few launches: time_us(0), time_us(1), … of the algorithms.
     for (int algorithm = 0; algorithm < abi::k_forward_algorithm_count; ++algorithm) {
         sim::Rule rule;
@@ -144,8 +145,14 @@ testing::ChildOptions EngineTest::options_for(const std::string& victim, Library
     for (const auto& [name, value] : environment) {
         options.environment[name] = value;
     }
-    if (library == Library::in_front) {
-        options.environment["LD_PRELOAD"] = SHIM;
+    std::string preload = library == Library::in_front ? SHIM : "";
+#ifdef SANITIZER
+    preload = SANITIZER ":" + preload;
+    // The library frees nothing when the process ends, and a simulated GPU fault or kill is no finding.
+    options.environment["ASAN_OPTIONS"] = "detect_leaks=0:handle_sigfpe=0:handle_abort=0";
+#endif
+    if (!preload.empty()) {
+        options.environment["LD_PRELOAD"] = preload;
     }
     options.timeout_s = 60;
     return options;
