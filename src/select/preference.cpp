@@ -25,11 +25,12 @@ bool compiles_at_run_time(const cache::Candidate& candidate) {
 
 // Requires the measured candidates by ascending expected time, equals in heuristic order; orders each group among
 // itself.
-void order_groups(Indices& measured, const std::vector<cache::Candidate>& candidates, int heuristic) {
+void order_groups(Indices& measured, const std::vector<cache::Candidate>& candidates, int heuristic,
+                  Objective objective) {
     const auto rank = [&](std::size_t index) {
         const cache::Candidate& c = candidates[index];
         return std::tuple(static_cast<int>(index) != heuristic, compiles_at_run_time(c), c.workspace_bytes >> 20,
-                          build_or_last(c), c.workspace_bytes, expected_ns(c));
+                          build_or_last(c), c.workspace_bytes, expected_ns(c, objective));
     };
     auto begin = measured.begin();
     while (begin != measured.end()) {
@@ -37,7 +38,7 @@ void order_groups(Indices& measured, const std::vector<cache::Candidate>& candid
         // Not a prefix of the rest: a steady candidate may be out while a slower, noisier one is in.
         const auto end = std::stable_partition(begin, measured.end(), [&](std::size_t index) {
             const cache::Candidate& other = candidates[index];
-            return expected_ns(other) - expected_ns(leader) <= noise_ns(leader, other);
+            return expected_ns(other, objective) - expected_ns(leader, objective) <= noise_ns(leader, other);
         });
         std::stable_sort(begin, end, [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
         begin = end;
@@ -46,11 +47,10 @@ void order_groups(Indices& measured, const std::vector<cache::Candidate>& candid
 
 }  // namespace
 
-std::int64_t expected_ns(const cache::Candidate& candidate) {
-    // A training run of some hours makes about this many steps.
-    constexpr std::int64_t expected_uses = 100'000;
+std::int64_t expected_ns(const cache::Candidate& candidate, Objective objective) {
+    const std::int64_t uses = expected_uses(objective);
     return candidate.time_ns +
-           (compiles_at_run_time(candidate) ? std::max<std::int64_t>(candidate.build_ns, 0) / expected_uses : 0);
+           (uses > 0 && compiles_at_run_time(candidate) ? std::max<std::int64_t>(candidate.build_ns, 0) / uses : 0);
 }
 
 std::int64_t noise_ns(const cache::Candidate& leader, const cache::Candidate& other) {
@@ -59,7 +59,7 @@ std::int64_t noise_ns(const cache::Candidate& leader, const cache::Candidate& ot
     return std::clamp(spread(leader) + spread(other), leader.time_ns / 100, most);
 }
 
-Indices preference_order(const std::vector<cache::Candidate>& candidates) {
+Indices preference_order(const std::vector<cache::Candidate>& candidates, Objective objective) {
     Indices measured;
     Indices unmeasured;
     Indices failed;
@@ -70,11 +70,11 @@ Indices preference_order(const std::vector<cache::Candidate>& candidates) {
     }
     const auto less = [&](std::size_t a, std::size_t b) { return heuristic_less(candidates[a], candidates[b]); };
     std::ranges::sort(measured, [&](std::size_t a, std::size_t b) {
-        const std::int64_t time_a = expected_ns(candidates[a]);
-        const std::int64_t time_b = expected_ns(candidates[b]);
+        const std::int64_t time_a = expected_ns(candidates[a], objective);
+        const std::int64_t time_b = expected_ns(candidates[b], objective);
         return time_a != time_b ? time_a < time_b : less(a, b);
     });
-    order_groups(measured, candidates, heuristic_first(candidates));
+    order_groups(measured, candidates, heuristic_first(candidates), objective);
     std::ranges::sort(unmeasured, less);
     std::ranges::sort(failed, less);
     measured.insert(measured.end(), unmeasured.begin(), unmeasured.end());
@@ -82,10 +82,10 @@ Indices preference_order(const std::vector<cache::Candidate>& candidates) {
     return measured;
 }
 
-void sort_by_preference(cache::Record& record) {
+void sort_by_preference(cache::Record& record, Objective objective) {
     std::vector<cache::Candidate> sorted;
     sorted.reserve(record.candidates.size());
-    for (const std::size_t index : preference_order(record.candidates)) {
+    for (const std::size_t index : preference_order(record.candidates, objective)) {
         sorted.push_back(std::move(record.candidates[index]));
     }
     record.candidates = std::move(sorted);

@@ -13,12 +13,13 @@
 #include <vector>
 
 #include "cache/record.hpp"
+#include "select/objective.hpp"
 
 namespace cudnn_tune::select {
 
 // The time that a use costs. An engine that compiles at run time has to repay the compilation in the expected use, so
 // a share of it is added.
-[[nodiscard]] std::int64_t expected_ns(const cache::Candidate&);
+[[nodiscard]] std::int64_t expected_ns(const cache::Candidate&, Objective = Objective::balanced);
 
 // How much slower than `leader` the other may be and still count as equally fast: both spreads together, at least 1 %
 // (less is not seen in a training step) and at most 5 % (a noisy candidate must not hide a real difference) of the
@@ -26,9 +27,10 @@ namespace cudnn_tune::select {
 [[nodiscard]] std::int64_t noise_ns(const cache::Candidate& leader, const cache::Candidate& other);
 
 // Indices of all candidates, the preferred first.
-[[nodiscard]] std::vector<std::size_t> preference_order(const std::vector<cache::Candidate>&);
+[[nodiscard]] std::vector<std::size_t> preference_order(const std::vector<cache::Candidate>&,
+                                                        Objective = Objective::balanced);
 
 // Brings a record's candidates into this order and sets its `heuristic`.
-void sort_by_preference(cache::Record&);
+void sort_by_preference(cache::Record&, Objective = Objective::balanced);
 
 }  // namespace cudnn_tune::select

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/context.hpp"
 
+#include "select/policy_filter.hpp"
 #include "tune/device.hpp"
 #include "util/log.hpp"
 
@@ -93,6 +94,19 @@ const std::string* Context::environment(Library& library, abi::CuDevice device) 
     }
     const auto environment = environment_of(*found, device, library.real.version, library.real.cudart_major);
     return environment ? publish_first(slot, std::make_unique<const std::string>(key::to_text(*environment))) : nullptr;
+}
+
+std::optional<cache::Record> Context::served(const cache::Record& record, const select::Terms& terms) {
+    select::Served served = select::served_record(record, terms);
+    if (!select::has_usable(served.record) && select::has_usable(record)) {
+        warn_once("policy leaves nothing",
+                  "the policy leaves nothing to serve, so the library itself answers: " + record.key.problem);
+        return std::nullopt;
+    }
+    if (served.pin_missed) {
+        warn_once("pin", "what the policy pins cannot be used for " + record.key.problem);
+    }
+    return std::move(served.record);
 }
 
 }  // namespace cudnn_tune::tune

@@ -46,6 +46,8 @@ class Context {
     [[nodiscard]] Statistics& statistics() { return m_statistics; }
     [[nodiscard]] const Settings& settings() const { return m_settings; }
     [[nodiscard]] const select::Policy& policy() const { return m_policy; }
+    // What the policy lets be served of a record; nothing if nothing is left, which is said once.
+    [[nodiscard]] std::optional<cache::Record> served(const cache::Record&, const select::Terms&);
     [[nodiscard]] Clock& clock() { return system_clock(); }
 
     // Adds the time that it lives to Counter::choosing_ns.

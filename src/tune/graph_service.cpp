@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/graph_service.hpp"
 
+#include "select/policy_filter.hpp"
 #include "tune/device.hpp"
 #include "tune/graph_question.hpp"
+#include "tune/trial_plan.hpp"
 #include "util/log.hpp"
 
 namespace cudnn_tune::tune {
@@ -66,21 +68,27 @@ bool GraphService::results(const CudnnLibrary& given, abi::BackendDescriptor heu
     if (answer != nullptr && answer->key != text) {
         return decline(Counter::not_understood);  // two keys with one digest: the first one has it
     }
-    bool measured_now = false;
+    Found found;
     if (answer == nullptr) {
         const Context::ChoosingTime choosing(m_context);
-        answer = find_or_tune(*library, *problem, target, key, std::move(text), place->is_current_device, measured_now);
+        found = find_or_tune(*library, *problem, target, key, std::move(text), place->is_current_device);
+        answer = found.answer;
         library->real.forget_last_error();
         if (answer == nullptr) {
             return false;
         }
+    }
+    if (answer->record == nullptr) {
+        return decline(Counter::policy);
     }
     auto* const slots = static_cast<abi::BackendDescriptor*>(elements);
     const std::int64_t filled = fill(*library, *answer, list_for(*answer, problem->mode), target, requested, slots);
     if (filled == 0) {
         return decline(Counter::rebuild_failed);
     }
-    if (!measured_now) {
+    if (found.unmeasured != nullptr) {
+        statistics.add(Counter::filtered);
+    } else if (!found.measured_now) {
         statistics.add(Counter::hits);
     }
     if (count != nullptr) {
@@ -108,41 +116,52 @@ std::optional<GraphService::Where> GraphService::where(Library& library, const c
     return Where{std::move(text), is_current};
 }
 
-const GraphService::Answer* GraphService::find_or_tune(Library& library, const cudnn::GraphProblem& problem,
-                                                       const cudnn::GraphTarget& target, const Key& key,
-                                                       key::KeyText text, bool may_measure, bool& measured_now) {
+GraphService::Found GraphService::find_or_tune(Library& library, const cudnn::GraphProblem& problem,
+                                               const cudnn::GraphTarget& target, const Key& key, key::KeyText text,
+                                               bool may_measure) {
     const measure::Driver* const driver = may_measure ? m_context.driver() : nullptr;
     GraphQuestion question(library.real, problem, target, text, [&]() -> abi::Handle {
         const auto device = driver != nullptr ? driver->current_device() : std::nullopt;
         return device ? m_handles.get(library.real, *driver, library.index, *device) : nullptr;
     });
+    const select::Terms terms = select::terms_for(m_context.policy(), text);
+    const bool is_fp32 = problem.problem.x().dtype == abi::k_float;
     const Tuner::Reply reply = m_context.tuner().answer(question, driver);
-    if (!reply.record) {
-        return nullptr;
+    Found found;
+    if (reply.record) {
+        found.measured_now = reply.measured_now;
+        found.answer = m_answers.put(key, make_answer(std::move(text), is_fp32, *reply.record, terms), true);
+    } else if (const auto unmeasured = unmeasured_record(question, terms)) {
+        found.unmeasured = make_answer(std::move(text), is_fp32, *unmeasured, terms);
+        found.answer = found.unmeasured.get();
     }
-    measured_now = reply.measured_now;
-    return m_answers.put(key,
-                         make_answer(std::move(text), problem.problem.x().dtype == abi::k_float, reply.record,
-                                     m_context.policy().results),
-                         true);
+    return found;
 }
 
 std::unique_ptr<const GraphService::Answer> GraphService::make_answer(key::KeyText text, bool is_fp32,
-                                                                      Tuner::RecordPtr record,
-                                                                      select::ResultMode result_mode) {
+                                                                      const cache::Record& record,
+                                                                      const select::Terms& terms) {
     auto answer = std::make_unique<Answer>();
-    const std::vector<key::Candidate>& candidates = record->candidates;
-    for (std::size_t mode = 0; mode < answer->lists.size(); ++mode) {
-        answer->lists[mode] = select::served_list(
-            candidates, {.mode = static_cast<int>(mode), .other_mode_answered = false, .result = result_mode});
-    }
-    answer->last_resort = select::served_list(candidates, {.mode = abi::k_mode_fallback,
-                                                           .other_mode_answered = true,
-                                                           .tensor_cores_may_be_refused = is_fp32,
-                                                           .result = result_mode});
-    answer->refused = std::make_unique<std::atomic<bool>[]>(candidates.size());
     answer->key = std::move(text);
-    answer->record = std::move(record);
+    auto served = m_context.served(record, terms);
+    if (!served) {
+        return answer;
+    }
+    const std::vector<key::Candidate>& candidates = served->candidates;
+    const auto pinned = terms.pin ? select::pinned_list(candidates, *terms.pin) : std::vector<std::size_t>{};
+    const auto list = [&](const select::GraphListQuestion& question) {
+        return pinned.empty() ? select::served_list(candidates, question) : pinned;
+    };
+    for (std::size_t mode = 0; mode < answer->lists.size(); ++mode) {
+        answer->lists[mode] =
+            list({.mode = static_cast<int>(mode), .other_mode_answered = false, .result = terms.results});
+    }
+    answer->last_resort = list({.mode = abi::k_mode_fallback,
+                                .other_mode_answered = true,
+                                .tensor_cores_may_be_refused = is_fp32,
+                                .result = terms.results});
+    answer->refused = std::make_unique<std::atomic<bool>[]>(candidates.size());
+    answer->record = std::make_shared<const cache::Record>(std::move(*served));
     return answer;
 }
 

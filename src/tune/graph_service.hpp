@@ -36,6 +36,7 @@ class GraphService {
     // What this process serves for a key, for all modes. Frozen: some programs store positions in a list.
     struct Answer {
         key::KeyText key;
+        // As the policy lets it be served; null: nothing is left, and the real library answers.
         std::shared_ptr<const cache::Record> record;
         std::array<std::vector<std::size_t>, 3> lists;  // by mode: indices into record->candidates
         std::vector<std::size_t> last_resort;           // FALLBACK after another mode was answered
@@ -46,10 +47,16 @@ class GraphService {
         std::unique_ptr<std::atomic<bool>[]> refused;
     };
 
-    [[nodiscard]] const Answer* find_or_tune(Library&, const cudnn::GraphProblem&, const cudnn::GraphTarget&,
-                                             const Key&, key::KeyText, bool may_measure, bool& measured_now);
-    [[nodiscard]] static std::unique_ptr<const Answer> make_answer(key::KeyText, bool is_fp32, Tuner::RecordPtr,
-                                                                   select::ResultMode);
+    // How one question came to its answer.
+    struct Found {
+        const Answer* answer = nullptr;  // null: the real library must answer, and the reason was counted
+        bool measured_now = false;
+        std::unique_ptr<const Answer> unmeasured{};  // owns `answer` if it is good for this question only
+    };
+    [[nodiscard]] Found find_or_tune(Library&, const cudnn::GraphProblem&, const cudnn::GraphTarget&, const Key&,
+                                     key::KeyText, bool may_measure);
+    [[nodiscard]] std::unique_ptr<const Answer> make_answer(key::KeyText, bool is_fp32, const cache::Record&,
+                                                            const select::Terms&);
     [[nodiscard]] static const std::vector<std::size_t>& list_for(const Answer&, int mode);
     [[nodiscard]] std::int64_t fill(const Library&, const Answer&, const std::vector<std::size_t>& list,
                                     const cudnn::GraphTarget&, std::int64_t requested, abi::BackendDescriptor* slots);

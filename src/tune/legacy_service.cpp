@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "select/legacy_answer.hpp"
+#include "select/policy_filter.hpp"
 #include "tune/legacy_question.hpp"
 #include "tune/trial_plan.hpp"
 #include "util/log.hpp"
@@ -71,43 +72,59 @@ bool LegacyService::select(const CudnnLibrary& given, const LegacyCall& call, ab
         return false;
     }
     const Answer* answer = m_answers.find(*key);
-    bool measured_now = false;
+    Found found;
     if (answer == nullptr || answer->covered_workspace_bytes < offered_bytes(call)) {
         const Context::ChoosingTime choosing(m_context);
-        answer = find_or_tune(*library, call, *key, measured_now);
+        found = find_or_tune(*library, call, *key);
+        answer = found.answer;
         library->real.forget_last_error();
     }
     if (answer == nullptr) {
         return false;
     }
-    if (!write_answer(*answer, call, key->convolution.math_type)) {
-        statistics.add(Counter::forwarded);  // nothing of the entry is left, or fits into the caller's workspace
+    if (answer->record == nullptr) {
+        statistics.add(Counter::forwarded);
+        statistics.add(Counter::policy);
         return false;
     }
-    if (!measured_now) {
+    if (!write_answer(*answer, call, key->convolution.math_type)) {
+        if (found.unmeasured == nullptr) {
+            statistics.add(Counter::forwarded);  // nothing of the entry is left, or fits into the caller's workspace
+        }
+        return false;
+    }
+    if (found.unmeasured != nullptr) {
+        statistics.add(Counter::filtered);
+    } else if (!found.measured_now) {
         statistics.add(Counter::hits);
     }
     *status = abi::k_success;
     return true;
 }
 
-const LegacyService::Answer* LegacyService::find_or_tune(const Library& library, const LegacyCall& call,
-                                                         const cudnn::LegacyKey& key, bool& measured_now) {
+LegacyService::Found LegacyService::find_or_tune(const Library& library, const LegacyCall& call,
+                                                 const cudnn::LegacyKey& key) {
     Statistics& statistics = m_context.statistics();
     const std::string* const environment = m_context.environment(const_cast<Library&>(library), key.device);
     if (environment == nullptr) {
         statistics.add(Counter::forwarded);
         statistics.add(Counter::no_device);
-        return nullptr;
+        return {};
     }
     LegacyQuestion question(
         library.real, call, key,
         {key::to_text(cudnn::problem_of(key)), key::to_text(key::ApiPart(cudnn::api_part_of(key))), *environment});
+    const select::Terms terms = select::terms_for(m_context.policy(), question.key());
     const Tuner::Reply reply = m_context.tuner().answer(question, m_context.driver());
+    Found found;
     if (!reply.record) {
-        return nullptr;
+        if (const auto unmeasured = unmeasured_record(question, terms)) {
+            found.unmeasured = make_answer(*unmeasured, terms, offered_bytes(call));
+            found.answer = found.unmeasured.get();
+        }
+        return found;
     }
-    measured_now = reply.measured_now;
+    found.measured_now = reply.measured_now;
     Tuner::RecordPtr record = reply.record;
     if (!reply.measured_now) {
         auto accepted = question.still_accepted(record->candidates);
@@ -119,10 +136,22 @@ const LegacyService::Answer* LegacyService::find_or_tune(const Library& library,
             record = std::move(reduced);
         }
     }
-    // If a larger workspace could not be used now, this process need not try that again for the same size.
-    const std::int64_t covered = std::max(covered_bytes(*record), offered_bytes(call));
     const bool first = m_answers.find(key) == nullptr;
-    return m_answers.put(key, std::make_unique<const Answer>(Answer{std::move(record), covered}), first);
+    found.answer = m_answers.put(key, make_answer(*record, terms, offered_bytes(call)), first);
+    return found;
+}
+
+std::unique_ptr<const LegacyService::Answer> LegacyService::make_answer(const cache::Record& record,
+                                                                        const select::Terms& terms,
+                                                                        std::int64_t offered) {
+    auto answer = std::make_unique<Answer>();
+    // If a larger workspace could not be used now, this process need not try that again for the same size.
+    answer->covered_workspace_bytes = std::max(covered_bytes(record), offered);
+    answer->is_measured = std::ranges::any_of(record.candidates, &key::Candidate::measured);
+    if (auto served = m_context.served(record, terms)) {
+        answer->record = std::make_shared<const cache::Record>(std::move(*served));
+    }
+    return answer;
 }
 
 bool LegacyService::write_answer(const Answer& answer, const LegacyCall& call, abi::MathType descriptor_math) {
@@ -135,8 +164,9 @@ bool LegacyService::write_answer(const Answer& answer, const LegacyCall& call, a
         return algorithm.has_value();
     }
     select::LegacyArrayQuestion question;
-    question.kind =
-        call.kind == LegacyQuestionKind::get_v7 ? select::LegacyArrayKind::get : select::LegacyArrayKind::find;
+    // Nothing of an unmeasured record has a time: in the library's own order it is the better answer all the same.
+    question.kind = call.kind == LegacyQuestionKind::get_v7 || !answer.is_measured ? select::LegacyArrayKind::get
+                                                                                   : select::LegacyArrayKind::find;
     if (call.kind == LegacyQuestionKind::find_ex) {
         question.workspace_limit_bytes = call.workspace_bytes;
     }

@@ -20,12 +20,21 @@ class LegacyService {
   private:
     // A record as this process serves it. A later answer may replace it only to offer what a larger workspace allows.
     struct Answer {
+        // As the policy lets it be served; null: nothing is left, and the real library answers.
         std::shared_ptr<const cache::Record> record;
         // Calls that bring more workspace than this may find candidates unmeasured that would then fit.
-        std::int64_t covered_workspace_bytes;
+        std::int64_t covered_workspace_bytes = 0;
+        bool is_measured = true;
     };
-    [[nodiscard]] const Answer* find_or_tune(const Library&, const LegacyCall&, const cudnn::LegacyKey&,
-                                             bool& measured_now);
+    // How one question came to its answer.
+    struct Found {
+        const Answer* answer = nullptr;  // null: the real library must answer, and the reason was counted
+        bool measured_now = false;
+        std::unique_ptr<const Answer> unmeasured{};  // owns `answer` if it is good for this question only
+    };
+    [[nodiscard]] Found find_or_tune(const Library&, const LegacyCall&, const cudnn::LegacyKey&);
+    [[nodiscard]] std::unique_ptr<const Answer> make_answer(const cache::Record&, const select::Terms&,
+                                                            std::int64_t offered_bytes);
     [[nodiscard]] static bool write_answer(const Answer&, const LegacyCall&, abi::MathType descriptor_math);
 
     Context& m_context;

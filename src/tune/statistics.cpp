@@ -9,7 +9,7 @@ namespace {
 constexpr std::array<std::string_view, static_cast<std::size_t>(Counter::count)> k_names = {
     "asked",         "hits",           "measured",   "candidates", "forwarded", "not_understood", "no_device",
     "capturing",     "budget",         "memory",     "forked",     "mode",      "wait",           "trial_failed",
-    "entry_refused", "rebuild_failed", "not_stored", "choosing",   "measuring"};
+    "filtered",      "policy",         "entry_refused", "rebuild_failed", "not_stored", "choosing",   "measuring"};
 
 std::string milliseconds(std::int64_t ns) {
     char text[32];

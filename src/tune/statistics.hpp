@@ -25,6 +25,8 @@ enum class Counter : std::uint8_t {
     mode,            // read, strict or record mode
     wait,            // another thread or process was measuring for too long
     trial_failed,    // the driver reported an error, or no candidate ran
+    filtered,        // of these, answered from the library's own list, less what the policy forbids
+    policy,          // the policy leaves nothing to serve
     entry_refused,   // the real library no longer accepts an entry of the file
     rebuild_failed,  // a configuration did not finalize
     not_stored,      // a measurement could not be written

@@ -20,6 +20,17 @@ bool needs_measuring(const cache::Record& record, const Question& question) {
     });
 }
 
+std::optional<cache::Record> unmeasured_record(Question& question, const select::Terms& terms) {
+    if (!terms.restrict_candidates()) {
+        return std::nullopt;
+    }
+    cache::Record record;
+    record.key = question.key();
+    record.status = cache::RecordStatus::wanted;
+    record.candidates = question.candidates();
+    return record.candidates.empty() ? std::nullopt : std::optional(std::move(record));
+}
+
 std::vector<key::Candidate> with_known_times(std::vector<key::Candidate> candidates, const cache::Record* known) {
     if (known == nullptr) {
         return candidates;

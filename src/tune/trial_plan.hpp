@@ -3,11 +3,13 @@
 // for the questions it asks of the driver.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "cache/record.hpp"
 #include "measure/driver.hpp"
 #include "measure/trial.hpp"
+#include "select/policy.hpp"
 #include "tune/question.hpp"
 #include "util/settings.hpp"
 
@@ -21,6 +23,10 @@ inline constexpr const char* k_not_run_duplicate = "duplicate";
 
 // True if a record has no answer yet, or left out candidates that this question could measure now.
 [[nodiscard]] bool needs_measuring(const cache::Record&, const Question&);
+
+// A record of the library's own list, for a problem that cannot be measured now but whose answer a policy restricts.
+// Nothing if the policy does not, or the library refuses the question: then the real call answers.
+[[nodiscard]] std::optional<cache::Record> unmeasured_record(Question&, const select::Terms&);
 
 // The library's candidates with the times that an earlier, incomplete record has for them.
 [[nodiscard]] std::vector<key::Candidate> with_known_times(std::vector<key::Candidate>, const cache::Record* known);

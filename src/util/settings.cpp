@@ -88,7 +88,7 @@ void read_budget(Reader& reader, Settings& settings) {
 // Bytes with an optional binary suffix ("268435456", "256M") or a share of the GPU's memory ("10%").
 void read_workspace_cap(Reader& reader, Settings& settings) {
     constexpr const char* name = "CUDNN_TUNE_WORKSPACE";
-    std::string_view text = reader.text(name);
+    const std::string_view text = reader.text(name);
     if (text.empty()) {
         return;
     }
@@ -98,23 +98,25 @@ void read_workspace_cap(Reader& reader, Settings& settings) {
             settings.workspace_cap.percent = *percent;
             return;
         }
-    } else {
-        constexpr std::string_view suffixes = "KMG";
-        const std::size_t suffix = suffixes.find(text.back());
-        if (suffix != std::string_view::npos) {
-            text.remove_suffix(1);
-        }
-        const int shift = suffix == std::string_view::npos ? 0 : 10 * (static_cast<int>(suffix) + 1);
-        const auto count = parse_number<std::int64_t>(text);
-        if (count && *count <= (INT64_MAX >> shift)) {
-            settings.workspace_cap.bytes = *count << shift;
-            return;
-        }
+    } else if (const auto bytes = parse_byte_count(text)) {
+        settings.workspace_cap.bytes = *bytes;
+        return;
     }
     reader.warn(name, "is neither bytes (like 256M) nor a share of the memory (like 10%)");
 }
 
 }  // namespace
+
+std::optional<std::int64_t> parse_byte_count(std::string_view text) {
+    constexpr std::string_view suffixes = "KMG";
+    const std::size_t suffix = text.empty() ? std::string_view::npos : suffixes.find(text.back());
+    if (suffix != std::string_view::npos) {
+        text.remove_suffix(1);
+    }
+    const int shift = suffix == std::string_view::npos ? 0 : 10 * (static_cast<int>(suffix) + 1);
+    const auto count = parse_number<std::int64_t>(text);
+    return count && *count <= (INT64_MAX >> shift) ? std::optional(*count << shift) : std::nullopt;
+}
 
 Settings read_settings(const char* (*get)(const char* name)) {
     Settings settings;

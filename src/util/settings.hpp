@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,5 +41,8 @@ struct Settings {
 [[nodiscard]] Settings read_settings(const char* (*get)(const char* name));
 
 [[nodiscard]] std::string_view name_of(Mode);
+
+// Bytes with an optional binary suffix: "268435456", "256M".
+[[nodiscard]] std::optional<std::int64_t> parse_byte_count(std::string_view);
 
 }  // namespace cudnn_tune
