@@ -158,7 +158,7 @@ TEST_F(Policies, ThatPinWhatIsNotThereSaySoOnce) {
 
 TEST_F(Policies, WithAMistakeAreReportedOnceAndNotUsed) {
     for (const auto& [policy, place] : std::vector<std::pair<std::string, std::string>>{
-             {"{\"deny\": [\"algo1\"],\n \"results\" \"best\"}", "line 2, column 12"},
+             {"{\"deny\": [\"algo1\"],\n \"results\" \"best\"}", "line 2, column 17"},
              {R"({"deny": ["algo1", "eng34", "eng70"], "rules": [{"match": {"gpu": 1}}]})", "/rules/0/match/gpu"},
              {R"({"deny": ["algo1", "eng34", "eng70"], "forbiden": "fft"})", "/forbiden"}}) {
         use(policy);
