@@ -3,6 +3,7 @@
 // What is measured never depends on policy, determinism or result mode: those filter what is served.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,10 +26,15 @@ struct Record {
     RecordStatus status = RecordStatus::measured;
     std::vector<Candidate> candidates;  // in order of preference: measured first, then the rest in heuristic order
     int heuristic = -1;                 // index of the library's own first usable choice in `candidates`; -1: none
+    std::vector<Choice> denied;         // what a person has excluded: neither served nor run. Kept by later revisions
     std::int64_t tuning_ns = 0;         // what measuring took
     std::string when;                   // UTC, "2026-11-29T12:00:00Z"
     std::string by;                     // "cudnn-tune 0.1.0"
     bool operator==(const Record&) const = default;
+
+    [[nodiscard]] bool denies(const Choice& choice) const {
+        return std::find(denied.begin(), denied.end(), choice) != denied.end();
+    }
 };
 
 [[nodiscard]] const char* name_of(RecordStatus);

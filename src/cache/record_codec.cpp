@@ -17,6 +17,7 @@ constexpr std::string_view k_digest_start = R"({"digest":")";
 constexpr std::string_view k_revision_start = R"(","rev":)";
 constexpr std::string_view k_sum_start = R"(,"sum":")";
 constexpr std::string_view k_sum_end = R"("})";
+constexpr std::size_t k_max_denied = 4096;  // as many as there may be candidates
 constexpr std::size_t k_digest_digits = 32;
 constexpr std::size_t k_sum_digits = 16;
 constexpr std::size_t k_sum_bytes = k_sum_start.size() + k_sum_digits + k_sum_end.size();
@@ -52,6 +53,33 @@ void append_member(std::string& out, std::string_view name, std::int64_t value) 
     out += std::to_string(value);
 }
 
+// Left out if it is empty, as in nearly all records.
+void append_denied(std::string& out, const std::vector<Choice>& denied) {
+    for (const Choice& choice : denied) {
+        out += &choice == denied.data() ? ",\"denied\":[" : ",";
+        append_json_string(out, to_text(choice));
+    }
+    out += denied.empty() ? "" : "]";
+}
+
+// `value` may be null: none. False if it is no list of choices.
+bool read_denied(const JsonValue* value, std::vector<Choice>& denied) {
+    if (value == nullptr) {
+        return true;
+    }
+    if (value->array() == nullptr || value->array()->size() > k_max_denied) {
+        return false;
+    }
+    for (const JsonValue& element : *value->array()) {
+        auto choice = element.text() != nullptr ? parse_choice(*element.text()) : std::nullopt;
+        if (!choice) {
+            return false;
+        }
+        denied.push_back(std::move(*choice));
+    }
+    return true;
+}
+
 std::string write_line(const Record& record, const Digest& digest) {
     std::string line{k_digest_start};
     line += to_hex(digest);
@@ -65,6 +93,7 @@ std::string write_line(const Record& record, const Digest& digest) {
     append_member(line, "by", record.by);
     append_member(line, "tuning_ns", record.tuning_ns);
     append_member(line, "heuristic", record.heuristic);
+    append_denied(line, record.denied);
     line += ",\"candidates\":";
     append_candidates(line, record.candidates);
     const std::uint64_t sum = checksum_of(line);
@@ -153,6 +182,9 @@ Result<Record> read_members(const JsonValue::Object& object, const LinePrefix& p
         return corrupt("heuristic is no index of a candidate");
     }
     record.heuristic = static_cast<int>(heuristic);
+    if (!read_denied(members.find("denied"), record.denied)) {
+        return corrupt("denied is no list of choices");
+    }
     if (!members.integer("tuning_ns", 0, k_max_json_integer, record.tuning_ns)) {
         return corrupt("tuning_ns is out of range");
     }

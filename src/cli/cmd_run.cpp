@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/child_process.hpp"
 #include "cli/command.hpp"
 #include "cli/library_files.hpp"
 #include "util/settings.hpp"
@@ -81,22 +82,8 @@ std::vector<std::string> program_of(const Options& options, const Invocation& in
     return program;
 }
 
-[[noreturn]] void execute(const std::vector<std::string>& program) {
-    std::vector<char*> arguments;
-    arguments.reserve(program.size() + 1);
-    for (const std::string& argument : program) {
-        arguments.push_back(const_cast<char*>(argument.c_str()));
-    }
-    arguments.push_back(nullptr);
-    ::execvp(arguments[0], arguments.data());
-    const int error_number = errno;
-    if (error_number == ENOENT && fs::exists(program.front()) && program.front().find('/') != std::string::npos) {
-        throw Failure(k_exit_no_exec, program.front() + " cannot be executed: its interpreter does not exist");
-    }
-    if (error_number == ENOENT) {
-        throw Failure(k_exit_no_program, "there is no program " + program.front());
-    }
-    throw Failure(k_exit_no_exec, program.front() + " cannot be executed: " + std::strerror(error_number));
+Failure failure_of(const Error& error) {
+    return {error.category == ErrorCategory::not_found ? k_exit_no_program : k_exit_no_exec, error.message};
 }
 
 [[noreturn]] void run(const Options& options, const Invocation& invocation) {
@@ -123,7 +110,7 @@ std::vector<std::string> program_of(const Options& options, const Invocation& in
         set_variable("CUDNN_TUNE_LOG", "info");
     }
     set_variable("LD_PRELOAD", preload_list(variable("LD_PRELOAD"), *shim));
-    execute(program);
+    throw failure_of(execute(program));
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // cudnn-tune show: everything about one entry.
 #include <algorithm>
-#include <cctype>
 #include <memory>
-#include <optional>
+#include <nlohmann/json.hpp>
 
 #include "cache/record_codec.hpp"
 #include "cli/command.hpp"
+#include "cli/entry_filter.hpp"
 #include "cli/entry_summary.hpp"
 #include "cli/text_table.hpp"
 #include "cli/words.hpp"
@@ -14,69 +14,50 @@
 namespace cudnn_tune::cli {
 namespace {
 
-// So many of the entries that fit are named where more than one does.
-constexpr std::size_t k_most_named = 5;
-// Shorter words of hexadecimal digits are looked for in the texts only ("f16" is one).
-constexpr std::size_t k_shortest_prefix = 4;
-
 struct Options {
     std::string path;
     std::string wanted;
     bool as_json = false;
 };
 
-// A digest's first digits, or a part of the key's texts.
-bool fits(const Entry& entry, const std::string& wanted) {
-    const bool is_hex = wanted.size() >= k_shortest_prefix &&
-                        std::ranges::all_of(wanted, [](unsigned char c) { return std::isxdigit(c) != 0; });
-    if (is_hex) {
-        std::string lower = wanted;
-        std::ranges::transform(lower, lower.begin(),
-                               [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-        if (to_hex(entry.digest).starts_with(lower)) {
-            return true;
-        }
-    }
-    const key::KeyText& key = entry.record.key;
-    return (key.problem + " " + key.api + " " + key.environment).find(wanted) != std::string::npos;
-}
+// A line of the file about the same key.
+struct Revision {
+    int number = 0;
+    std::string status;
+    std::string when;
+    std::string by;
+    std::string tuned;  // the choice that it made
+    std::string file;
+    std::int64_t line = 0;
+    bool in_force = false;
+};
 
-Entry find_entry(const Options& options) {
-    std::optional<Entry> found;
-    std::string names;
-    std::size_t nb_found = 0;
-    const ContentsReport report = for_each_entry(options.path, [&](const Entry& entry) {
-        if (!fits(entry, options.wanted)) {
-            return true;
-        }
-        nb_found += 1;
-        if (nb_found <= k_most_named) {
-            names += "\n  " + to_hex(entry.digest) + "  " + entry.record.key.problem + " " + entry.record.key.api;
-        }
-        if (!found) {
-            found = entry;
+// In the order of the file.
+std::vector<Revision> revisions_of(const Options& options, const Entry& entry) {
+    std::vector<Revision> revisions;
+    bool found = false;
+    for_each_line_of_cache(options.path, [&](const std::string& file, const cache::LineReport& line) {
+        if (line.verdict == cache::LineVerdict::record && line.record->key == entry.record.key) {
+            const cache::Record& record = *line.record;
+            const EntrySummary summary = summarize(record);
+            // Equal to what was found is only the first line of the revision in force.
+            const bool in_force = !found && record == entry.record;
+            found |= in_force;
+            revisions.push_back({record.revision, cache::name_of(record.status), record.when, record.by,
+                                 summary.tuned != nullptr ? cache::to_text(summary.tuned->choice) : "-", file,
+                                 line.number, in_force});
         }
         return true;
     });
-    warn_of_damage(options.path, report);
-    if (!found) {
-        throw Failure(k_exit_no_match, "no entry of " + options.path + " has " + options.wanted +
-                                           " in its key or at the start of its digest");
-    }
-    if (nb_found > 1) {
-        if (nb_found > k_most_named) {
-            names += "\n  and " + std::to_string(nb_found - k_most_named) + " more";
-        }
-        throw Failure(k_exit_no_match, std::to_string(nb_found) + " entries of " + options.path + " fit " +
-                                           options.wanted + "; name one by its digest:" + names);
-    }
-    return *found;
+    return revisions;
 }
 
-std::string remarks(const cache::Candidate& candidate) {
+std::string remarks(const cache::Record& record, const cache::Candidate& candidate) {
     std::string text;
     const auto append = [&text](const std::string& remark) { text.append(text.empty() ? "" : ", ").append(remark); };
-    if (!candidate.not_run.empty()) {
+    if (record.denies(candidate.choice)) {
+        append("denied: never served");
+    } else if (!candidate.not_run.empty()) {
         append("not run: " + not_run_text(candidate));
     } else if (candidate.status != abi::k_success) {
         append("failed with status " + std::to_string(candidate.status));
@@ -85,38 +66,57 @@ std::string remarks(const cache::Candidate& candidate) {
     return text;
 }
 
-void print_entry(const Entry& entry) {
+std::string revisions_text(const std::vector<Revision>& revisions) {
+    TextTable table({{"REVISION", Align::right},
+                     {"STATUS"},
+                     {"TUNED", Align::left, Fit::cut},
+                     {"WHEN"},
+                     {"BY", Align::left, Fit::wrapped},
+                     {"LINE", Align::right}});
+    for (const Revision& each : revisions) {
+        table.add({std::to_string(each.number) + (each.in_force ? " *" : "  "), each.status, each.tuned, each.when,
+                   each.by, std::to_string(each.line)});
+    }
+    return "\n" + table.text() + "* in force\n";
+}
+
+void print_entry(const Options& options, const Entry& entry) {
     const cache::Record& record = entry.record;
     const EntrySummary summary = summarize(record);
     const key::Direction direction = direction_of(record.key);
     const Result<key::Environment> environment = key::parse_environment(record.key.environment);
-    std::string text = "digest       " + to_hex(entry.digest) + ", revision " + std::to_string(record.revision) +
-                       "\nstatus       " + cache::name_of(record.status) + " " + record.when + " by " + record.by +
-                       ", in " + duration_text(record.tuning_ns) + "\nproblem      " + record.key.problem +
-                       "\napi          " + record.key.api + "\nenvironment  " +
-                       (environment ? environment_text(*environment) : record.key.environment) + "\n\n";
+    const auto line = [](const char* title, const std::string& words) { return title + printable(words) + "\n"; };
+    std::string text = line("digest       ", to_hex(entry.digest) + ", revision " + std::to_string(record.revision)) +
+                       line("status       ", std::string(cache::name_of(record.status)) + " " + record.when + " by " +
+                                                 record.by + ", in " + duration_text(record.tuning_ns)) +
+                       line("problem      ", record.key.problem) + line("api          ", record.key.api) +
+                       line("environment  ", environment ? environment_text(*environment) : record.key.environment);
     TextTable table({{"#", Align::right},
-                     {"CANDIDATE"},
+                     {"CANDIDATE", Align::left, Fit::cut},
                      {"TIME", Align::right},
                      {"TO FASTEST", Align::right},
                      {"SPREAD", Align::right},
-                     {"SAMPLES", Align::right},
+                     {"SAMPLES", Align::right, Fit::optional},
                      {"WORKSPACE", Align::right},
                      {"BUILD", Align::right},
-                     {"WHAT IT IS"},
-                     {"REMARKS"}});
+                     {"WHAT IT IS", Align::left, Fit::wrapped, 12},
+                     {"REMARKS", Align::left, Fit::wrapped, 16}});
     for (const cache::Candidate& candidate : record.candidates) {
         const bool has_fastest = candidate.measured() && summary.fastest->time_ns > 0;
         const double to_fastest =
             has_fastest ? static_cast<double>(candidate.time_ns) / static_cast<double>(summary.fastest->time_ns) : 0;
         const auto number = static_cast<std::size_t>(&candidate - record.candidates.data()) + 1;
-        table.add({std::to_string(number),
-                   cache::to_text(candidate.choice) + (&candidate == summary.heuristic ? " *" : ""),
-                   duration_text(candidate.time_ns), ratio_text(to_fastest), duration_text(candidate.spread_ns),
-                   std::to_string(candidate.samples), size_text(candidate.workspace_bytes),
-                   duration_text(candidate.build_ns), choice_text(candidate.choice, direction), remarks(candidate)});
+        table.add(
+            {std::to_string(number), cache::to_text(candidate.choice) + (&candidate == summary.heuristic ? " *" : ""),
+             duration_text(candidate.time_ns), ratio_text(to_fastest), duration_text(candidate.spread_ns),
+             std::to_string(candidate.samples), size_text(candidate.workspace_bytes), duration_text(candidate.build_ns),
+             choice_text(candidate.choice, direction), remarks(record, candidate)});
     }
-    text += table.text();
+    if (record.candidates.empty()) {
+        text += "nothing was measured yet\n";
+    } else {
+        text += "\n" + table.text();
+    }
     if (summary.heuristic != nullptr) {
         text += "* the library's own first choice";
         if (summary.ratio > 0) {
@@ -124,16 +124,30 @@ void print_entry(const Entry& entry) {
         }
         text += "\n";
     }
-    print(text);
+    const std::vector<Revision> revisions = revisions_of(options, entry);
+    print(text + (revisions.size() > 1 ? revisions_text(revisions) : ""));
+}
+
+void print_json(const Options& options, const Entry& entry) {
+    auto json = nlohmann::ordered_json::parse(entry_json(entry, WithCandidates::yes));
+    json["revisions"] = nlohmann::ordered_json::array();
+    for (const Revision& each : revisions_of(options, entry)) {
+        json["revisions"].push_back(
+            {{"revision", each.number},
+             {"status", each.status},
+             {"tuned", each.tuned == "-" ? nlohmann::ordered_json() : nlohmann::ordered_json(each.tuned)},
+             {"when", each.when},
+             {"by", each.by},
+             {"file", each.file},
+             {"line", each.line},
+             {"in_force", each.in_force}});
+    }
+    print(json.dump(2) + "\n");
 }
 
 void show(const Options& options) {
-    const Entry entry = find_entry(options);
-    if (!options.as_json) {
-        print_entry(entry);
-        return;
-    }
-    print(entry_json(entry, WithCandidates::yes) + "\n");
+    const Entry entry = find_entry(options.path, options.wanted);
+    options.as_json ? print_json(options, entry) : print_entry(options, entry);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -17,9 +18,9 @@ namespace cudnn_tune::cli {
 // env(1) does.
 enum ExitStatus : int {
     k_exit_ok = 0,
-    k_exit_failed = 1,     // the file cannot be read, or the answer cannot be written
+    k_exit_failed = 1,     // a file cannot be read or written, or `verify` found something
     k_exit_usage = 2,      // a wrong or missing argument
-    k_exit_no_match = 3,   // `show`: no entry, or more than one, fits
+    k_exit_no_match = 3,   // no entry, or more than one, fits the key
     k_exit_run = 125,      // `run` could not set the program up
     k_exit_no_exec = 126,  // the program was found but cannot be executed
     k_exit_no_program = 127,
@@ -35,6 +36,12 @@ class Failure : public std::runtime_error {
     ExitStatus m_exit_status;
 };
 
+// The answer has been printed, and it is that something is wrong.
+struct Finished : std::exception {
+    explicit Finished(int status) : exit_status(status) {}
+    int exit_status;
+};
+
 // What the command line says beyond the options that CLI11 parses.
 struct Invocation {
     std::vector<std::string> program;  // what follows the first "--"
@@ -43,6 +50,14 @@ struct Invocation {
 void add_run(CLI::App&, const Invocation&);
 void add_list(CLI::App&);
 void add_show(CLI::App&);
+void add_stats(CLI::App&);
+void add_diff(CLI::App&);
+void add_verify(CLI::App&);
+void add_pin(CLI::App&);
+void add_unpin(CLI::App&);
+void add_deny(CLI::App&);
+void add_doctor(CLI::App&, const Invocation&);
+void add_probe(CLI::App&);
 
 // Both write all of it or throw. Lines end in a newline.
 void print(std::string_view text);

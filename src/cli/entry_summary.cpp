@@ -33,7 +33,8 @@ double quotient(const cache::Candidate* above, const cache::Candidate* below) {
     return static_cast<double>(above->time_ns) / static_cast<double>(below->time_ns);
 }
 
-ordered_json candidate_json(const cache::Candidate& candidate, const EntrySummary& summary, key::Direction direction) {
+ordered_json candidate_json(const cache::Record& record, const cache::Candidate& candidate, const EntrySummary& summary,
+                            key::Direction direction) {
     const double to_fastest = quotient(&candidate, summary.fastest);
     return {{"choice", cache::to_text(candidate.choice)},
             {"name", choice_text(candidate.choice, direction)},
@@ -46,6 +47,7 @@ ordered_json candidate_json(const cache::Candidate& candidate, const EntrySummar
             {"workspace_bytes", candidate.workspace_bytes},
             {"build_us", time_json(candidate.build_ns)},
             {"notes", notes_of(candidate)},
+            {"is_denied", record.denies(candidate.choice)},
             {"not_run", candidate.not_run.empty() ? ordered_json(nullptr) : ordered_json(candidate.not_run)}};
 }
 
@@ -54,13 +56,15 @@ ordered_json candidate_json(const cache::Candidate& candidate, const EntrySummar
 EntrySummary summarize(const cache::Record& record) {
     EntrySummary summary;
     for (const cache::Candidate& candidate : record.candidates) {
+        // A pin is served whether it was measured or not; what is denied never is.
+        const bool is_pin = record.status == cache::RecordStatus::pinned && &candidate == record.candidates.data();
+        if (summary.tuned == nullptr && (candidate.measured() || is_pin) && !record.denies(candidate.choice)) {
+            summary.tuned = &candidate;
+        }
         if (!candidate.measured()) {
             continue;
         }
         summary.nb_measured += 1;
-        if (summary.tuned == nullptr) {
-            summary.tuned = &candidate;
-        }
         if (summary.fastest == nullptr || candidate.time_ns < summary.fastest->time_ns) {
             summary.fastest = &candidate;
         }
@@ -104,7 +108,7 @@ std::string entry_json(const Entry& entry, WithCandidates with_candidates) {
     }
     json["candidates"] = ordered_json::array();
     for (const cache::Candidate& candidate : record.candidates) {
-        json["candidates"].push_back(candidate_json(candidate, summary, direction));
+        json["candidates"].push_back(candidate_json(record, candidate, summary, direction));
     }
     return json.dump(2);
 }

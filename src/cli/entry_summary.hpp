@@ -9,7 +9,8 @@
 namespace cudnn_tune::cli {
 
 struct EntrySummary {
-    const cache::Candidate* tuned = nullptr;      // the first in order of preference that was measured
+    const cache::Candidate* tuned =
+        nullptr;  // what is served first: pinned, or the first that was measured; not denied
     const cache::Candidate* heuristic = nullptr;  // the library's own first usable choice
     const cache::Candidate* fastest = nullptr;
     std::size_t nb_measured = 0;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <exception>
 #include <span>
+#include <string_view>
 
 #include "cli/command.hpp"
 #include "cudnn_tune/version.h"
@@ -10,11 +12,13 @@
 namespace cudnn_tune::cli {
 namespace {
 
+constexpr std::array<std::string_view, 3> k_with_program = {"run", "warm", "doctor"};
+
 // The program that `run` starts may have options and even subcommands of our names, so CLI11 never sees what follows
 // the "--".
 Invocation split_off_program(std::vector<std::string>& arguments) {
     Invocation invocation;
-    if (!arguments.empty() && arguments.front() == "run") {
+    if (!arguments.empty() && std::ranges::find(k_with_program, arguments.front()) != k_with_program.end()) {
         const auto separator = std::ranges::find(arguments, "--");
         if (separator != arguments.end()) {
             invocation.program.assign(separator + 1, arguments.end());
@@ -32,11 +36,20 @@ int parse_and_run(std::vector<std::string> arguments) {
     app.set_version_flag("--version", "cudnn-tune " CUDNN_TUNE_VERSION, "Print the version");
     app.require_subcommand(1);
     app.footer(
-        "Exit status: 0 success, 1 a file cannot be read or written, 2 wrong usage, 3 no entry or more than one fits;\n"
+        "Exit status: 0 success, 1 a file cannot be read or written or is not in order, 2 wrong usage, 3 no entry or\n"
+        "more than one fits;\n"
         "of run: that of the program, 125 it could not be set up, 126 it cannot be executed, 127 it was not found.");
     add_run(app, invocation);
     add_list(app);
     add_show(app);
+    add_stats(app);
+    add_diff(app);
+    add_verify(app);
+    add_pin(app);
+    add_unpin(app);
+    add_deny(app);
+    add_doctor(app, invocation);
+    add_probe(app);
     try {
         std::ranges::reverse(arguments);  // as CLI11 wants them
         app.parse(arguments);
@@ -56,6 +69,8 @@ int main(int argc, char** argv) {
     using namespace cudnn_tune::cli;
     try {
         return parse_and_run({argv + std::min(argc, 1), argv + argc});
+    } catch (const Finished& finished) {
+        return finished.exit_status;
     } catch (const Failure& failure) {
         std::fprintf(stderr, "cudnn-tune: error: %s\n", failure.what());
         return failure.exit_status();

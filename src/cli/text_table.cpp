@@ -2,34 +2,113 @@
 #include "cli/text_table.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 namespace cudnn_tune::cli {
+namespace {
 
-std::string TextTable::text() const {
+constexpr std::size_t k_gap = 2;
+
+std::size_t total_of(const std::vector<std::size_t>& widths) {
+    std::size_t total = 0;
+    for (const std::size_t width : widths) {
+        total += width > 0 ? width + (total > 0 ? k_gap : 0) : 0;
+    }
+    return total;
+}
+
+// Lines of at most `width` columns, broken at blanks where there are any.
+std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
+    std::vector<std::string> lines;
+    while (width_of(text) > width) {
+        const std::size_t blank = text.rfind(' ', width);
+        const std::size_t end = blank == std::string_view::npos || blank == 0 ? width : blank;
+        lines.emplace_back(text.substr(0, end));
+        text.remove_prefix(end);
+        text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    }
+    lines.emplace_back(text);
+    return lines;
+}
+
+}  // namespace
+
+std::vector<std::size_t> TextTable::widths_within(std::size_t width) const {
     std::vector<std::size_t> widths;
     for (std::size_t i = 0; i < m_columns.size(); ++i) {
-        std::size_t width = m_columns[i].title.size();
+        std::size_t widest = width_of(m_columns[i].title);
         for (const auto& row : m_rows) {
-            width = std::max(width, row[i].size());
+            widest = std::max(widest, width_of(row[i].text));
         }
-        widths.push_back(width);
+        widths.push_back(widest);
     }
-    std::string text;
-    const auto append_row = [&](const auto& cell_at) {
-        std::string line;
-        for (std::size_t i = 0; i < m_columns.size(); ++i) {
-            const std::string& cell = cell_at(i);
-            const std::string padding(widths[i] - cell.size(), ' ');
-            line += i > 0 ? "  " : "";
-            line += m_columns[i].align == Align::right ? padding + cell : cell + padding;
+    const auto narrow = [&](Fit fit) {
+        while (total_of(widths) > width) {
+            // The widest one first, so that no column is squeezed while another has plenty.
+            std::size_t widest = m_columns.size();
+            for (std::size_t i = 0; i < m_columns.size(); ++i) {
+                const bool can_shrink = m_columns[i].fit == fit && widths[i] > m_columns[i].least_width;
+                if (can_shrink && (widest == m_columns.size() || widths[i] > widths[widest])) {
+                    widest = i;
+                }
+            }
+            if (widest == m_columns.size()) {
+                return;
+            }
+            widths[widest] -= 1;
         }
-        line.erase(line.find_last_not_of(' ') + 1);
+    };
+    narrow(Fit::wrapped);
+    narrow(Fit::cut);
+    for (std::size_t i = m_columns.size(); i-- > 0 && total_of(widths) > width;) {
+        widths[i] = m_columns[i].fit == Fit::optional ? 0 : widths[i];
+    }
+    return widths;
+}
+
+std::string TextTable::text(std::size_t width) const {
+    const std::vector<std::size_t> widths = widths_within(width);
+    std::string text;
+    const auto append_line = [&](const std::vector<Cell>& cells) {
+        std::string line;
+        std::size_t blanks = 0;  // not yet written: a line must not end in them
+        for (std::size_t i = 0; i < m_columns.size(); ++i) {
+            if (widths[i] == 0) {
+                continue;
+            }
+            const std::string shown = cut(cells[i].text, widths[i]);
+            const std::size_t padding = widths[i] - width_of(shown);
+            blanks += m_columns[i].align == Align::right ? padding : 0;
+            if (!shown.empty()) {
+                line.append(blanks, ' ').append(styled(shown, cells[i].style));
+                blanks = 0;
+            }
+            blanks += k_gap + (m_columns[i].align == Align::left ? padding : 0);
+        }
         text += line + '\n';
     };
-    append_row([&](std::size_t i) -> const std::string& { return m_columns[i].title; });
-    for (const auto& row : m_rows) {
-        append_row([&](std::size_t i) -> const std::string& { return row[i]; });
+    const auto append_row = [&](const std::vector<Cell>& row) {
+        std::vector<std::vector<std::string>> parts;
+        std::size_t nb_lines = 1;
+        for (std::size_t i = 0; i < m_columns.size(); ++i) {
+            const bool wraps = m_columns[i].fit == Fit::wrapped && widths[i] > 0;
+            parts.push_back(wraps ? wrapped(row[i].text, widths[i]) : std::vector<std::string>{row[i].text});
+            nb_lines = std::max(nb_lines, parts.back().size());
+        }
+        for (std::size_t at = 0; at < nb_lines; ++at) {
+            std::vector<Cell> cells;
+            for (std::size_t i = 0; i < m_columns.size(); ++i) {
+                cells.emplace_back(at < parts[i].size() ? parts[i][at] : "", row[i].style);
+            }
+            append_line(cells);
+        }
+    };
+    std::vector<Cell> titles;
+    for (const Column& column : m_columns) {
+        titles.emplace_back(column.title, Style::bold);
     }
+    append_line(titles);
+    std::ranges::for_each(m_rows, append_row);
     return text;
 }
 

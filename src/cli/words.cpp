@@ -98,15 +98,24 @@ std::string size_text(std::int64_t bytes) {
 
 std::string ratio_text(double ratio) { return ratio > 0 ? formatted("%.2f", ratio) : "-"; }
 
-std::string environment_text(const key::Environment& environment) {
+std::string short_digest(const Digest& digest) { return to_hex(digest).substr(0, k_short_digest); }
+
+std::string version_text(int cudnn_version) {
     // cuDNN numbers its versions major * 1000 + minor * 100 + patch up to 8, and major * 10000 + … from 9 on.
-    const int version = environment.cudnn_version;
-    const int unit = version >= 90000 ? 10000 : 1000;
-    const std::string cudnn = std::to_string(version / unit) + "." + std::to_string(version % unit / 100) + "." +
-                              std::to_string(version % 100);
-    std::string text = environment.gpu_name + ", cuDNN " + cudnn + ", compute capability " +
-                       std::to_string(environment.compute_major) + "." + std::to_string(environment.compute_minor) +
-                       ", " + std::to_string(environment.sm_count) + " SMs";
+    const int unit = cudnn_version >= 90000 ? 10000 : 1000;
+    return std::to_string(cudnn_version / unit) + "." + std::to_string(cudnn_version % unit / 100) + "." +
+           std::to_string(cudnn_version % 100);
+}
+
+Style style_of_ratio(double ratio) {
+    // Within 1 % nobody can tell them apart (select/preference.hpp).
+    return ratio > 1.01 ? Style::good : ratio > 0 && ratio < 0.99 ? Style::caution : Style::plain;
+}
+
+std::string environment_text(const key::Environment& environment) {
+    std::string text = environment.gpu_name + ", cuDNN " + version_text(environment.cudnn_version) +
+                       ", compute capability " + std::to_string(environment.compute_major) + "." +
+                       std::to_string(environment.compute_minor) + ", " + std::to_string(environment.sm_count) + " SMs";
     if (environment.tf32 != "unset") {
         text += ", NVIDIA_TF32_OVERRIDE=" + environment.tf32;
     }

@@ -4,17 +4,26 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cache/record.hpp"
+#include "cli/terminal.hpp"
 #include "key/environment.hpp"
 #include "key/problem.hpp"
+#include "util/digest.hpp"
 
 namespace cudnn_tune::cli {
 
 [[nodiscard]] std::string duration_text(std::int64_t duration_ns);  // "812 ns", "80.2 us", "1.23 ms"; "-" below 0
 [[nodiscard]] std::string size_text(std::int64_t bytes);            // "0", "512 B", "12.0 MiB"
 [[nodiscard]] std::string ratio_text(double ratio);                 // "1.50"; "-" if not above 0
+
+inline constexpr std::size_t k_short_digest = 12;  // digits that tables show
+[[nodiscard]] std::string short_digest(const Digest&);
+// "9.19.0" of 91900, "8.9.7" of 8907.
+[[nodiscard]] std::string version_text(int cudnn_version);
+[[nodiscard]] Style style_of_ratio(double ratio);
 
 // "NVIDIA H200, cuDNN 9.19.0, compute capability 9.0, 132 SMs".
 [[nodiscard]] std::string environment_text(const key::Environment&);

@@ -35,9 +35,13 @@ struct Entry {
     Applies applies;
 };
 
-constexpr std::array<Entry, 6> k_table{{
+constexpr std::array<Entry, 7> k_table{{
     {{"status", "cuDNN says that it cannot be used"},
      [](const key::Candidate& c, const PruningContext&, const Kept&) { return !usable(c); }},
+    {{"denied", "somebody has denied it"},
+     [](const key::Candidate& c, const PruningContext& context, const Kept&) {
+         return std::ranges::find(context.denied, c.choice) != context.denied.end();
+     }},
     {{"math_type", "the program's descriptor does not allow its math type"},
      [](const key::Candidate& c, const PruningContext& context, const Kept&) {
          const auto* legacy = std::get_if<key::LegacyChoice>(&c.choice);

@@ -23,6 +23,7 @@ struct PruningRule {
 
 struct PruningContext {
     std::int64_t workspace_limit_bytes = -1;         // -1: none
+    std::span<const key::Choice> denied{};           // by a person: they may fault, so they are not even run
     std::optional<abi::MathType> descriptor_math{};  // legacy: what the program's descriptor allows
     // The FALLBACK list holds slow engines that work nearly everywhere (up to 100 ms a launch where others take 30 us)
     // and engines that take 0.6 s to compile: it is measured only if the other lists have fewer usable configurations

@@ -9,6 +9,7 @@
 #include "cudnn_tune/version.h"
 #include "measure/capture.hpp"
 #include "measure/event_timer.hpp"
+#include "select/denial.hpp"
 #include "select/preference.hpp"
 #include "select/pruning.hpp"
 #include "tune/trial_plan.hpp"
@@ -105,6 +106,12 @@ bool Tuner::usable_in_this_process() {
 }
 
 Tuner::Reply Tuner::answer(Question& question, const measure::Driver* driver) {
+    Reply reply = find_or_measure(question, driver);
+    reply.record = select::without_denied(std::move(reply.record));
+    return reply;
+}
+
+Tuner::Reply Tuner::find_or_measure(Question& question, const measure::Driver* driver) {
     if (m_cache == nullptr) {
         return decline(Counter::not_stored);
     }
@@ -132,7 +139,9 @@ Tuner::Reply Tuner::answer(Question& question, const measure::Driver* driver) {
     if (!known && m_cache->refresh()) {
         known = m_cache->find(key, digest);
     }
-    const bool retune = m_settings.mode == Mode::retune;
+    // What a person has pinned stays until it is unpinned.
+    const bool is_pinned = known && known->status == cache::RecordStatus::pinned;
+    const bool retune = m_settings.mode == Mode::retune && !is_pinned;
     if (known && !retune && !needs_measuring(*known, question)) {
         return {known};
     }
@@ -228,6 +237,7 @@ Result<cache::Record> Tuner::measure(Question& question, const measure::Driver& 
     const std::int64_t offered_bytes = question.offered_workspace_bytes();
     select::PruningContext context;
     context.most_trials = most_trials(m_settings.effort);
+    context.denied = known ? std::span(known->denied) : std::span<const key::Choice>();
     context.fallback_below = m_settings.effort == Effort::exhaustive ? -1 : k_enough_without_fallback;
     // The workspace of Find*Ex is the caller's; all others come out of the scratch memory.
     context.workspace_limit_bytes = std::min({offered_bytes, workspace_cap_bytes(m_settings, driver),
@@ -266,6 +276,7 @@ Result<cache::Record> Tuner::measure(Question& question, const measure::Driver& 
     record.status = is_complete(candidates) && report->leader_is_clear ? cache::RecordStatus::measured
                                                                        : cache::RecordStatus::provisional;
     record.candidates = std::move(candidates);
+    record.denied = known ? known->denied : std::vector<key::Choice>();
     select::sort_by_preference(record);
     return record;
 }

@@ -27,10 +27,11 @@ class Tuner {
         RecordPtr record;           // null: the real library must answer, and the reason was counted
         bool measured_now = false;  // by this call, and written before it returned; else it came from the file
     };
-    // The record to serve for the question. `driver` may be null.
+    // The record to serve for the question, without what it denies. `driver` may be null.
     [[nodiscard]] Reply answer(Question&, const measure::Driver* driver);
 
   private:
+    [[nodiscard]] Reply find_or_measure(Question&, const measure::Driver*);
     [[nodiscard]] Reply decline(Counter reason);
     [[nodiscard]] bool usable_in_this_process();
     [[nodiscard]] Reply measure_and_publish(Question&, const measure::Driver&, const RecordPtr& known);

@@ -54,6 +54,9 @@ class RandomRecords {
         }
         record.heuristic = static_cast<int>(integer(-1, static_cast<std::int64_t>(record.candidates.size()) - 1));
         record.tuning_ns = integer(0, k_most);
+        for (std::int64_t i = integer(-4, 3); i > 0; --i) {
+            record.denied.push_back(candidate(is_graph).choice);
+        }
         record.when = text(20);
         record.by = text(20);
         return record;

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// cudnn-tune stats: what a cache file adds up to. Streams.
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cache/record_codec.hpp"
+#include "cli/cache_statistics.hpp"
+#include "cli/command.hpp"
+#include "cli/entry_filter.hpp"
+#include "cli/kernel_files.hpp"
+#include "cli/text_table.hpp"
+#include "cli/words.hpp"
+
+namespace cudnn_tune::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+    std::string path;
+    EntryFilter filter;
+    bool as_json = false;
+};
+
+ordered_json totals_json(const EntryTotals& totals) {
+    const double ratio = totals.mean_ratio();
+    return {{"entries", totals.nb_entries},
+            {"measured", totals.nb_measured},
+            {"compared", totals.nb_compared},
+            {"faster", totals.nb_faster},
+            {"mean_ratio", ratio > 0 ? ordered_json(ratio) : ordered_json()},
+            {"heuristic_ms", static_cast<double>(totals.heuristic_ns) / 1e6},
+            {"tuned_ms", static_cast<double>(totals.tuned_ns) / 1e6},
+            {"saved_ms", static_cast<double>(totals.saved_ns()) / 1e6},
+            {"tuning_s", static_cast<double>(totals.tuning_ns) / 1e9},
+            {"candidates_measured", totals.nb_candidates}};
+}
+
+std::string json_of(const Options& options, const CacheStatistics& statistics, const KernelTotals& kernels,
+                    const ContentsReport& contents, std::int64_t size_bytes) {
+    ordered_json json = {{"file", options.path},
+                         {"size_bytes", size_bytes},
+                         {"lines_with_records", contents.nb_records},
+                         {"damaged_lines", contents.nb_damaged},
+                         {"entries", statistics.all.nb_entries}};
+    for (std::size_t i = 0; i < statistics.nb_by_status.size(); ++i) {
+        json["by_status"][cache::name_of(static_cast<cache::RecordStatus>(i))] = statistics.nb_by_status[i];
+    }
+    json["total"] = totals_json(statistics.all);
+    json["groups"] = ordered_json::array();
+    for (const auto& [key, totals] : statistics.groups) {
+        ordered_json group = {{"gpu", key.gpu}, {"cudnn", key.cudnn}, {"direction", key.direction}};
+        group.update(totals_json(totals));
+        json["groups"].push_back(std::move(group));
+    }
+    json["kernels"] = {{"files", kernels.nb_files},
+                       {"unusable", kernels.nb_unusable},
+                       {"size_bytes", kernels.size_bytes},
+                       {"compile_s", static_cast<double>(kernels.compile_ns) / 1e9}};
+    return json.dump(2) + "\n";
+}
+
+std::string count_of(std::int64_t count, const char* one, const char* several) {
+    return std::to_string(count) + " " + (count == 1 ? one : several);
+}
+
+std::string text_of(const Options& options, const CacheStatistics& statistics, const KernelTotals& kernels,
+                    std::int64_t size_bytes) {
+    const EntryTotals& all = statistics.all;
+    std::string statuses;
+    for (std::size_t i = 0; i < statistics.nb_by_status.size(); ++i) {
+        if (statistics.nb_by_status[i] > 0) {
+            statuses += (statuses.empty() ? "" : ", ") + std::to_string(statistics.nb_by_status[i]) + " " +
+                        cache::name_of(static_cast<cache::RecordStatus>(i));
+        }
+    }
+    std::string text = "file       " + printable(options.path) + ", " + size_text(size_bytes) + "\nentries    " +
+                       (statuses.empty() ? "none" : statuses) + "\n";
+    if (all.nb_candidates > 0) {
+        text += "measuring  " + count_of(all.nb_candidates, "candidate", "candidates") + " in " +
+                duration_text(all.tuning_ns) + ", which no later process pays again\n";
+    }
+    if (all.nb_compared > 0) {
+        text += "gain       the tuned choice is faster for " + std::to_string(all.nb_faster) + " of " +
+                std::to_string(all.nb_compared) + "; geometric mean of the ratios " + ratio_text(all.mean_ratio()) +
+                "; all once: " + duration_text(all.tuned_ns) + " instead of " + duration_text(all.heuristic_ns) + "\n";
+    }
+    if (kernels.nb_files > 0) {
+        text += "kernels    " +
+                count_of(static_cast<std::int64_t>(kernels.nb_files), "kept compilation", "kept compilations") + ", " +
+                size_text(kernels.size_bytes) + "; to compile them all takes " + duration_text(kernels.compile_ns) +
+                (kernels.nb_unusable > 0 ? "; " + std::to_string(kernels.nb_unusable) + " cannot be used" : "") + "\n";
+    }
+    if (statistics.groups.empty()) {
+        return text;
+    }
+    TextTable table({{"GPU", Align::left, Fit::cut},
+                     {"CUDNN"},
+                     {"DIRECTION"},
+                     {"ENTRIES", Align::right},
+                     {"MEASURED", Align::right, Fit::optional},
+                     {"FASTER", Align::right},
+                     {"RATIO", Align::right},
+                     {"HEURISTIC", Align::right},
+                     {"TUNED", Align::right}});
+    for (const auto& [key, totals] : statistics.groups) {
+        const bool compared = totals.nb_compared > 0;
+        table.add({key.gpu, key.cudnn, key.direction, std::to_string(totals.nb_entries),
+                   std::to_string(totals.nb_measured),
+                   compared ? std::to_string(totals.nb_faster) + "/" + std::to_string(totals.nb_compared) : "-",
+                   Cell(ratio_text(totals.mean_ratio()), style_of_ratio(totals.mean_ratio())),
+                   duration_text(compared ? totals.heuristic_ns : -1), duration_text(compared ? totals.tuned_ns : -1)});
+    }
+    return text + "\n" + table.text();
+}
+
+void stats(const Options& options) {
+    CacheStatistics statistics;
+    const ContentsReport contents = for_each_entry(options.path, [&](const Entry& entry) {
+        if (fits(options.filter, entry.digest, entry.record)) {
+            statistics.add(entry.record);
+        }
+        return true;
+    });
+    const KernelTotals kernels = kernel_totals(options.path);
+    const auto info = posix_file_system().stat(options.path);
+    const std::int64_t size_bytes = info ? info->size_bytes : 0;
+    print(options.as_json ? json_of(options, statistics, kernels, contents, size_bytes)
+                          : text_of(options, statistics, kernels, size_bytes));
+    warn_of_damage(options.path, contents);
+}
+
+}  // namespace
+
+void add_stats(CLI::App& app) {
+    const auto options = std::make_shared<Options>();
+    CLI::App* const command = app.add_subcommand("stats", "Say what a cache file holds and gains");
+    command->footer(
+        "RATIO is the geometric mean of the heuristic's times over the tuned ones, FASTER how many of them are more\n"
+        "than 1 % apart; HEURISTIC and TUNED are the times of running each problem once.\n"
+        "Example: cudnn-tune stats ~/.cache/cudnn-tune.jsonl --gpu H200");
+    command->add_option("FILE", options->path, "The cache file")->required();
+    add_filter_options(*command, options->filter);
+    command->add_flag("--json", options->as_json, "A JSON object");
+    command->callback([options] { stats(*options); });
+}
+
+}  // namespace cudnn_tune::cli
