@@ -122,13 +122,13 @@ void look_at_elf(const ElfFile& elf, ProgramReport& report) {
 
 CudnnUse cudnn_use_of(const std::string& path) {
     const auto elf = read_elf(path);
-    if (!elf) {
+    if (!elf || is_cudnn_name(elf->soname)) {
         return CudnnUse::none;
     }
     if (std::ranges::any_of(elf->needed, is_cudnn_name)) {
         return CudnnUse::linked;
     }
-    if (elf->defines_cudnn && !is_cudnn_name(elf->soname)) {
+    if (elf->defines_cudnn) {
         return CudnnUse::built_in;
     }
     return file_holds(path, "libcudnn.so") ? CudnnUse::looked_up : CudnnUse::none;
@@ -138,6 +138,8 @@ ProgramReport look_at_program(const std::vector<std::string>& argv) {
     ProgramReport report;
     report.path = find_program(argv.front());
     std::string program = report.path;
+    // torchrun and its like are scripts of Python; what is called python may be a script that finds the real one.
+    std::string python = is_python_name(program) ? program : "";
     for (int depth = 0; depth < k_most_interpreters && !program.empty(); ++depth) {
         const std::vector<std::string> line = script_line(program);
         if (line.empty()) {
@@ -147,14 +149,13 @@ ProgramReport look_at_program(const std::vector<std::string>& argv) {
         const std::string& named = is_env ? line[line[1] == "-S" && line.size() > 2 ? 2 : 1] : line[0];
         program = find_program(named);
         report.interpreter = program.empty() ? named : program;
+        python = python.empty() && is_python_name(program) ? program : python;
     }
     if (program.empty()) {
         return report;
     }
-    // torchrun and its like are scripts of Python; what is called python may be a script that finds the real one.
-    report.is_python = is_python_name(program) || is_python_name(report.path);
+    report.is_python = !python.empty();
     if (report.is_python) {
-        const std::string python = is_python_name(program) ? program : report.path;
         PythonInstallation found = look_at_python(python);
         program = found.executable.empty() ? program : found.executable;
         report.users = std::move(found.users);

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cache/record_codec.hpp"
@@ -19,16 +18,12 @@ using testing::describe;
 using ::testing::ElementsAre;
 using testing::Folder;
 using ::testing::HasSubstr;
+using testing::read_text;
 using testing::run_tool;
 using testing::sample_record;
 using ::testing::StartsWith;
 using testing::write_cache;
 using testing::write_text;
-
-std::string read_text(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::string digest_of_sample(int batch = 32) { return to_hex(sample_record(batch).key.digest()); }
 
@@ -105,7 +100,8 @@ TEST(List, LeavesDamagedLinesOutAndSaysSo) {
     const auto result = run_tool({"list", folder.path("c"), "--json"});
     EXPECT_EQ(result.exit_code, 0);
     EXPECT_EQ(json::parse(result.out).size(), 1u);
-    EXPECT_EQ(result.err, "cudnn-tune: warning: " + folder.path("c") + ": 2 lines are damaged and were left out\n");
+    EXPECT_EQ(result.err, "cudnn-tune: warning: " + folder.path("c") +
+                              ": 2 lines are damaged and were left out; cudnn-tune verify names them\n");
 }
 
 TEST(List, AcceptsAFileWithoutEntries) {
@@ -190,7 +186,57 @@ TEST(Show, FindsAnEntryByAPartOfItsKey) {
                                             {"workspace_bytes", 0},
                                             {"build_us", nullptr},
                                             {"notes", {"not deterministic"}},
+                                            {"is_denied", false},
                                             {"not_run", nullptr}}));
+    EXPECT_EQ(entry["revisions"], json::array({{{"revision", 1},
+                                                {"status", "measured"},
+                                                {"tuned", "algo6_math0"},
+                                                {"when", "2026-11-29T12:00:00Z"},
+                                                {"by", "cudnn-tune 0.1.0"},
+                                                {"file", folder.path("c")},
+                                                {"line", 3},
+                                                {"in_force", true}}}));
+}
+
+TEST(Show, ListsTheRevisionsOfAnEntryThatHasSeveral) {
+    Folder folder;
+    auto second = sample_record();
+    second.revision = 2;
+    second.by = "somebody";
+    second.candidates[0].time_ns = 60'000;
+    write_cache(folder.path("c"), {sample_record(), second, sample_record(8)});
+    const auto result = run_tool({"show", folder.path("c"), digest_of_sample().substr(0, 6)});
+    EXPECT_THAT(result.out,
+                ::testing::EndsWith("\nREVISION  STATUS    TUNED        WHEN                  BY              "
+                                    "  LINE\n"
+                                    "     1    measured  algo6_math0  2026-11-29T12:00:00Z  cudnn-tune 0.1.0 "
+                                    "    2\n"
+                                    "     2 *  measured  algo6_math0  2026-11-29T12:00:00Z  somebody         "
+                                    "    3\n"
+                                    "* in force\n"));
+}
+
+TEST(Show, SaysThatAWantedEntryWasNotMeasured) {
+    Folder folder;
+    auto wanted = sample_record();
+    wanted.status = cache::RecordStatus::wanted;
+    wanted.candidates.clear();
+    wanted.heuristic = -1;
+    write_cache(folder.path("c"), {wanted});
+    EXPECT_THAT(run_tool({"show", folder.path("c"), "fwd"}).out,
+                ::testing::EndsWith("132 SMs\nnothing was measured yet\n"));
+}
+
+TEST(Show, LetsNoControlCharacterOfAFileThrough) {
+    Folder folder;
+    auto record = sample_record();
+    record.by = "\x1b[2Jnobody";
+    record.key.problem += "\x1b]0;title\x07";
+    write_cache(folder.path("c"), {record});
+    for (const auto& arguments :
+         std::vector<std::vector<std::string>>{{"list", folder.path("c")}, {"show", folder.path("c"), "fwd"}}) {
+        EXPECT_EQ(run_tool(arguments).out.find_first_of("\x1b\x07"), std::string::npos);
+    }
 }
 
 TEST(Show, SaysWhichEntriesFitIfSeveralDo) {

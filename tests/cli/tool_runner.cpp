@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 
 #include "cache/record_codec.hpp"
 
@@ -25,6 +27,38 @@ std::string Folder::path(const std::string& name) const { return name.empty() ? 
 ChildResult run_tool(std::vector<std::string> arguments, const ChildOptions& options) {
     arguments.insert(arguments.begin(), TOOL);
     return run_child(arguments, options);
+}
+
+std::string read_text(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string contents_of(const Folder& folder) {
+    std::vector<std::filesystem::path> paths;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path())) {
+        paths.push_back(entry.path());
+    }
+    std::sort(paths.begin(), paths.end());
+    std::string all;
+    for (const auto& path : paths) {
+        const bool is_file = std::filesystem::is_regular_file(path);
+        all += path.string() + " " + std::to_string(std::filesystem::last_write_time(path).time_since_epoch().count()) +
+               "\n" + (is_file ? read_text(path) : "") + "\n";
+    }
+    return all;
+}
+
+std::string run_on_terminal(std::vector<std::string> arguments, int columns, const ChildOptions& options) {
+    std::string command = "stty cols " + std::to_string(columns) + " && exec " TOOL;
+    for (const std::string& argument : arguments) {
+        command += " '" + argument + "'";
+    }
+    const ChildResult result = run_child({"script", "-qec", command, "/dev/null"}, options);
+    EXPECT_EQ(result.exit_code, 0) << describe(result);
+    std::string text = result.out;
+    std::erase(text, '\r');
+    return text;
 }
 
 void write_text(const std::string& path, const std::string& text) {

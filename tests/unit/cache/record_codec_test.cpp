@@ -80,6 +80,18 @@ TEST(RecordCodec, ToleratesUnknownMembers) {
     EXPECT_EQ(*in_candidate, record);
 }
 
+TEST(RecordCodec, WritesWhatIsDeniedOnlyIfSomethingIs) {
+    Record record = sample_record(1);
+    EXPECT_EQ(line_of(record).find("denied"), std::string::npos);
+    record.denied = {LegacyChoice{1, 1}, GraphChoice{38, {{2, 1}}}};
+    const std::string line = line_of(record);
+    EXPECT_THAT(line, HasSubstr(R"(,"heuristic":0,"denied":["algo1_math1","eng38_k2=1"],"candidates":)"));
+    EXPECT_EQ(*decode_record(line), record);
+    for (const char* const wrong : {"7", "[7]", "[\"algo\"]", "{}"}) {
+        EXPECT_THAT(reason_of(with_body_changed(line, R"(["algo1_math1","eng38_k2=1"])", wrong)), HasSubstr("denied"));
+    }
+}
+
 TEST(RecordCodec, UsesTheDefaultOfAnAbsentMember) {
     const auto read = decode_record(with_body_changed(line_of(sample_record(1)), ",\"heuristic\":0", ""));
     ASSERT_TRUE(read.ok()) << read.error().message;
