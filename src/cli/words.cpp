@@ -160,6 +160,12 @@ std::string not_run_text(const cache::Candidate& candidate) {
     if (candidate.not_run == "memory") {
         return "it needs more memory than may be taken";
     }
+    if (candidate.not_run == "crash") {
+        return "processes died on it";
+    }
+    if (candidate.not_run == "wrong") {
+        return "its output was wrong";
+    }
     const auto rules = select::pruning_rules();
     const auto rule = std::ranges::find(rules, candidate.not_run, &select::PruningRule::name);
     return rule != rules.end() ? std::string(rule->reason) : candidate.not_run;

@@ -3,6 +3,9 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <array>
+
 namespace cudnn_tune::measure {
 
 std::optional<Driver> Driver::of_process(FindSymbolFn find) {
@@ -34,6 +37,25 @@ std::optional<Driver> Driver::of_process(FindSymbolFn find) {
         find_symbol(find, handle, "cuEventElapsedTime", driver.event_elapsed_time);
     // The handle is kept: the driver stays loaded for the life of the process, as it does without us.
     return complete ? std::optional(driver) : std::nullopt;
+}
+
+bool is_kernel_fault(abi::CuResult result) {
+    // cuda.h says of each: "the process must be terminated and relaunched". Illegal address, launch timeout, assert,
+    // hardware stack error, illegal instruction, misaligned address, address space, program counter, launch failed.
+    constexpr std::array faults = {700, 702, 710, 714, 715, 716, 717, 718, 719};
+    return std::ranges::find(faults, result) != faults.end();
+}
+
+bool is_sticky(abi::CuResult result) {
+    // Uncorrectable ECC and NVLink errors, and a contained one.
+    constexpr std::array hardware = {214, 220, 226};
+    return is_kernel_fault(result) || std::ranges::find(hardware, result) != hardware.end();
+}
+
+abi::CuResult Driver::sticky_error() const {
+    abi::CuCaptureStatus status = abi::k_cu_capture_none;
+    const abi::CuResult result = stream_is_capturing(abi::k_cu_stream_legacy, &status);
+    return is_sticky(result) ? result : abi::k_cu_success;
 }
 
 std::optional<abi::CuDevice> Driver::current_device() const {

@@ -10,6 +10,12 @@
 
 namespace cudnn_tune::measure {
 
+// True for errors that every later call of the context answers, too: the process has to end. They are the program's to
+// see; whoever meets one leaves the GPU alone.
+[[nodiscard]] bool is_sticky(abi::CuResult);
+// Of these, the ones that a kernel caused, not the hardware.
+[[nodiscard]] bool is_kernel_fault(abi::CuResult);
+
 struct Driver {
     abi::CuCtxGetCurrentFn ctx_get_current = nullptr;
     abi::CuCtxGetDeviceFn ctx_get_device = nullptr;
@@ -34,6 +40,9 @@ struct Driver {
 
     // Nothing if libcuda.so.1 is not loaded in this process or lacks one of the functions.
     [[nodiscard]] static std::optional<Driver> of_process(FindSymbolFn find);
+
+    // The sticky error that the current context is in, or success. Allowed while streams capture.
+    [[nodiscard]] abi::CuResult sticky_error() const;
 
     // The device of the calling thread's current context; nothing if it has none. Allowed on the hit path.
     [[nodiscard]] std::optional<abi::CuDevice> current_device() const;

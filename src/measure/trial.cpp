@@ -56,6 +56,7 @@ class Trial {
             outcome.status = m_runner.prepare(i);
             outcome.build_ns = m_clock.monotonic_ns() - start_ns;
             if (outcome.status != abi::k_success) {
+                m_runner.first_run_ended(i);
                 m_race.fail(i);
                 return ok_status();
             }
@@ -64,6 +65,7 @@ class Trial {
             if (!warm_up) {
                 return warm_up.error();
             }
+            m_runner.first_run_ended(i);
             ++m_report.launched;
             if (warm_up->status != abi::k_success) {
                 drop(i, warm_up->status);

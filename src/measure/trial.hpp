@@ -25,6 +25,8 @@ class Runner {
 
     // Makes a candidate ready to launch (for a graph: builds its plan). Not success: it is out, with this status.
     virtual abi::Status prepare(std::size_t candidate) = 0;
+    // Its first run has ended on the GPU, or could not begin; not called if the driver reported an error then.
+    virtual void first_run_ended(std::size_t) {}
     // Enqueues one run on the stream that the Timer watches.
     virtual abi::Status launch(std::size_t candidate) = 0;
     // The candidate will not be launched again: what prepare() made may go.

@@ -112,7 +112,10 @@ std::vector<std::size_t> plan_trials(std::vector<key::Candidate>& candidates, co
         const auto* const entry =
             std::ranges::find_if(k_table, [&](const Entry& each) { return each.applies(candidate, context, kept); });
         if (entry != k_table.end()) {
-            candidate.not_run = entry->rule.name;
+            // Why one was excluded for good says more than that it cannot be used.
+            if (usable(candidate) || candidate.not_run.empty()) {
+                candidate.not_run = entry->rule.name;
+            }
             continue;
         }
         candidate.not_run.clear();

@@ -31,6 +31,11 @@ std::optional<abi::CuStream> GraphQuestion::trial_stream() {
     return stream;
 }
 
+bool GraphQuestion::stream_is_still(abi::CuStream stream) {
+    const auto now = caller_stream();
+    return m_problem.handle == nullptr || (now && *now == stream);
+}
+
 std::vector<key::Candidate> GraphQuestion::candidates() {
     std::vector<key::Candidate> candidates;
     for (const int mode : {abi::k_mode_instant, abi::k_mode_b, abi::k_mode_fallback}) {

@@ -21,6 +21,7 @@ class GraphQuestion final : public Question {
     [[nodiscard]] const key::KeyText& key() const override { return m_key; }
     [[nodiscard]] std::optional<abi::CuStream> caller_stream() override;
     [[nodiscard]] std::optional<abi::CuStream> trial_stream() override;
+    [[nodiscard]] bool stream_is_still(abi::CuStream) override;
     [[nodiscard]] std::int64_t offered_workspace_bytes() const override { return INT64_MAX; }
     [[nodiscard]] std::vector<key::Candidate> candidates() override;
     [[nodiscard]] Status take_tensors(measure::Scratch&) override;

@@ -20,6 +20,7 @@ class LegacyQuestion final : public Question {
     [[nodiscard]] const key::KeyText& key() const override { return m_key; }
     [[nodiscard]] std::optional<abi::CuStream> caller_stream() override { return m_trial.stream(); }
     [[nodiscard]] std::optional<abi::CuStream> trial_stream() override { return m_trial.stream(); }
+    [[nodiscard]] bool stream_is_still(abi::CuStream stream) override { return m_trial.stream() == stream; }
     [[nodiscard]] std::int64_t offered_workspace_bytes() const override;
     [[nodiscard]] std::vector<key::Candidate> candidates() override;
     [[nodiscard]] Status take_tensors(measure::Scratch&) override;

@@ -27,6 +27,8 @@ class Question {
     // The stream that the trials run on; nothing if there is none. Asked only when measuring is certain: it may have
     // to make a handle.
     [[nodiscard]] virtual std::optional<abi::CuStream> trial_stream() = 0;
+    // False if the program has moved the handle to another stream since: another thread uses it at the same time.
+    [[nodiscard]] virtual bool stream_is_still(abi::CuStream) = 0;
     // The workspace that the caller brought, when it must do with that; else INT64_MAX.
     [[nodiscard]] virtual std::int64_t offered_workspace_bytes() const = 0;
     // All candidates, in the library's own order; empty if it refuses the question.

@@ -21,6 +21,7 @@ enum class Counter : std::uint8_t {
     capturing,       // a stream was being captured
     budget,          // the process has spent its budget
     memory,          // no scratch memory
+    gpu_error,       // the context is in an error that will end the process
     forked,          // a forked child does not measure
     mode,            // read, strict or record mode
     wait,            // another thread or process was measuring for too long

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "key/environment.hpp"
+
 namespace cudnn_tune::tune {
 
 bool needs_measuring(const cache::Record& record, const Question& question) {
@@ -31,14 +33,23 @@ std::optional<cache::Record> unmeasured_record(Question& question, const select:
     return record.candidates.empty() ? std::nullopt : std::optional(std::move(record));
 }
 
-std::vector<key::Candidate> with_known_times(std::vector<key::Candidate> candidates, const cache::Record* known) {
-    if (known == nullptr) {
+std::vector<key::Candidate> with_known_results(std::vector<key::Candidate> candidates, const cache::Record* known,
+                                               bool anew) {
+    if (known == nullptr || known->status == cache::RecordStatus::retired) {
         return candidates;
     }
     for (key::Candidate& candidate : candidates) {
         const auto same = std::find_if(known->candidates.begin(), known->candidates.end(),
                                        [&](const key::Candidate& k) { return k.choice == candidate.choice; });
-        if (same != known->candidates.end() && same->measured() && candidate.status == abi::k_success) {
+        if (same == known->candidates.end() || candidate.status != abi::k_success) {
+            continue;
+        }
+        const bool is_excluded = same->status != abi::k_success && same->not_run == k_not_run_crash;
+        if (is_excluded || (same->status != abi::k_success && !anew)) {
+            candidate.status = same->status;
+            candidate.build_ns = same->build_ns;
+            candidate.not_run = same->not_run;
+        } else if (same->measured() && !anew) {
             candidate.time_ns = same->time_ns;
             candidate.spread_ns = same->spread_ns;
             candidate.build_ns = same->build_ns;
@@ -46,6 +57,16 @@ std::vector<key::Candidate> with_known_times(std::vector<key::Candidate> candida
         }
     }
     return candidates;
+}
+
+void exclude(key::Candidate& candidate, const char* reason, const key::KeyText& key) {
+    const auto environment = key::parse_environment(key.environment);
+    const bool is_v9 = !environment || environment->cudnn_version >= 90000;
+    candidate.status = is_v9 ? abi::k_v9_execution_failed : abi::k_v8_execution_failed;
+    candidate.time_ns = -1;
+    candidate.spread_ns = -1;
+    candidate.samples = 0;
+    candidate.not_run = reason;
 }
 
 std::int64_t workspace_cap_bytes(const Settings& settings, const measure::Driver& driver) {

@@ -20,6 +20,8 @@ inline constexpr const char* k_not_run_workspace = "workspace";  // the caller's
 inline constexpr const char* k_not_run_memory = "memory";        // over the cap, or over what may be allocated
 inline constexpr const char* k_not_run_budget = "budget";
 inline constexpr const char* k_not_run_duplicate = "duplicate";
+// Excluded: the candidate counts as failed, also when the record is completed or measured anew.
+inline constexpr const char* k_not_run_crash = "crash";  // processes died on it
 
 // True if a record has no answer yet, or left out candidates that this question could measure now.
 [[nodiscard]] bool needs_measuring(const cache::Record&, const Question&);
@@ -28,8 +30,13 @@ inline constexpr const char* k_not_run_duplicate = "duplicate";
 // Nothing if the policy does not, or the library refuses the question: then the real call answers.
 [[nodiscard]] std::optional<cache::Record> unmeasured_record(Question&, const select::Terms&);
 
-// The library's candidates with the times that an earlier, incomplete record has for them.
-[[nodiscard]] std::vector<key::Candidate> with_known_times(std::vector<key::Candidate>, const cache::Record* known);
+// The library's candidates with what an earlier record knows of them: times and failures of an incomplete one
+// (`anew`: not these), and what was excluded for good unless a person withdrew the record.
+[[nodiscard]] std::vector<key::Candidate> with_known_results(std::vector<key::Candidate>, const cache::Record* known,
+                                                             bool anew);
+
+// Makes the candidate one that failed, for the reason.
+void exclude(key::Candidate&, const char* reason, const key::KeyText&);
 
 [[nodiscard]] std::int64_t workspace_cap_bytes(const Settings&, const measure::Driver&);
 [[nodiscard]] std::int64_t largest_workspace(const std::vector<key::Candidate>&, const std::vector<std::size_t>& of);

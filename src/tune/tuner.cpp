@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <chrono>
 
+#include "cache/record_codec.hpp"
 #include "cudnn_tune/version.h"
 #include "measure/capture.hpp"
+#include "measure/crash_watch.hpp"
 #include "measure/event_timer.hpp"
 #include "select/denial.hpp"
 #include "select/preference.hpp"
@@ -65,26 +67,58 @@ std::vector<std::size_t> trials_of(std::vector<key::Candidate>& candidates, cons
     return order;
 }
 
+// Runs the candidates of a question, each under a mark until its first run has ended.
 class QuestionRunner final : public measure::Runner {
   public:
     QuestionRunner(Question& question, const std::vector<key::Candidate>& candidates,
-                   const std::vector<std::size_t>& order)
-        : m_question(question), m_candidates(candidates), m_order(order) {}
+                   const std::vector<std::size_t>& order, cache::TrialMarks& marks)
+        : m_question(question),
+          m_candidates(candidates),
+          m_order(order),
+          m_marks(marks),
+          m_digest(question.key().digest()) {}
+    ~QuestionRunner() override { m_marks.end(); }
 
-    abi::Status prepare(std::size_t slot) override { return m_question.prepare(slot, m_candidates[m_order[slot]]); }
-    abi::Status launch(std::size_t slot) override { return m_question.launch(slot, m_candidates[m_order[slot]]); }
+    abi::Status prepare(std::size_t slot) override {
+        const bool is_marked = m_marks.begin(m_digest, candidate(slot).choice);
+        m_watch.emplace(is_marked ? m_marks.descriptor() : -1);
+        return m_question.prepare(slot, candidate(slot));
+    }
+    void first_run_ended(std::size_t slot) override {
+        m_watch.reset();
+        m_marks.survived(m_digest, candidate(slot).choice);
+    }
+    abi::Status launch(std::size_t slot) override { return m_question.launch(slot, candidate(slot)); }
     void release(std::size_t slot) override { m_question.release(slot); }
 
+    // The driver reported an error: if one that sticks came in a first run, that candidate is to blame.
+    void driver_failed(const measure::Driver& driver) {
+        const abi::CuResult error = driver.sticky_error();
+        if (m_watch && measure::is_kernel_fault(error)) {
+            m_marks.left_sticky_error(error);
+        }
+        m_watch.reset();
+    }
+
   private:
+    [[nodiscard]] const key::Candidate& candidate(std::size_t slot) const { return m_candidates[m_order[slot]]; }
+
     Question& m_question;
     const std::vector<key::Candidate>& m_candidates;
     const std::vector<std::size_t>& m_order;
+    cache::TrialMarks& m_marks;
+    Digest m_digest;
+    std::optional<measure::CrashWatch> m_watch;
 };
 
 }  // namespace
 
 Tuner::Tuner(const Settings& settings, cache::Cache* cache, Statistics& statistics, Clock& clock)
-    : m_settings(settings), m_cache(cache), m_statistics(statistics), m_clock(clock), m_pid(::getpid()) {}
+    : m_settings(settings), m_cache(cache), m_statistics(statistics), m_clock(clock), m_pid(::getpid()) {
+    if (settings.mode == Mode::tune || settings.mode == Mode::retune) {
+        m_marks = std::make_unique<cache::TrialMarks>(posix_file_system(), clock, settings.cache_path);
+    }
+}
 
 Tuner::Reply Tuner::decline(Counter reason) {
     m_statistics.add(Counter::forwarded);
@@ -171,6 +205,9 @@ Tuner::Reply Tuner::find_or_measure(Question& question, const measure::Driver* d
     if (m_store_failed) {
         return give_up(Counter::not_stored);  // and it has been said why
     }
+    if (driver->sticky_error() != abi::k_cu_success) {
+        return give_up(Counter::gpu_error);
+    }
     const auto hopeless = m_hopeless.find(digest);
     if (hopeless != m_hopeless.end() && question.offered_workspace_bytes() <= hopeless->second) {
         return give_up(Counter::trial_failed);
@@ -212,6 +249,9 @@ Tuner::Reply Tuner::measure_and_publish(Question& question, const measure::Drive
             note_wanted(question, known);
             return decline(Counter::memory);
         }
+        if (record.error().category == ErrorCategory::busy) {
+            return decline(Counter::trial_failed);
+        }
         m_hopeless.insert_or_assign(question.key().digest(), question.offered_workspace_bytes());
         return decline(Counter::trial_failed);
     }
@@ -226,9 +266,18 @@ Result<cache::Record> Tuner::measure(Question& question, const measure::Driver& 
     if (!stream) {
         return Error{ErrorCategory::gpu, "there is no stream to measure on"};
     }
-    auto candidates = with_known_times(question.candidates(), m_settings.mode == Mode::retune ? nullptr : known.get());
+    auto candidates = with_known_results(question.candidates(), known.get(), m_settings.mode == Mode::retune);
     if (candidates.empty()) {
         return Error{ErrorCategory::not_found, "the library lists no candidate"};
+    }
+    const Digest digest = question.key().digest();
+    for (key::Candidate& candidate : candidates) {
+        if (candidate.status == abi::k_success &&
+            m_marks->deaths(digest, candidate.choice) >= cache::k_deaths_that_count) {
+            log_message(LogLevel::warn, cache::to_text(candidate.choice) +
+                                            " is not tried: processes died on it: " + question.key().problem);
+            exclude(candidate, k_not_run_crash, question.key());
+        }
     }
     measure::Scratch scratch(driver, measure::scratch_limit_bytes(driver));
     if (const Status status = question.take_tensors(scratch); !status) {
@@ -256,14 +305,18 @@ Result<cache::Record> Tuner::measure(Question& question, const measure::Driver& 
     if (!timer) {
         return timer.error();
     }
-    QuestionRunner runner(question, candidates, order);
+    QuestionRunner runner(question, candidates, order, *m_marks);
     const std::int64_t deadline_ns =
         m_clock.monotonic_ns() +
         (m_settings.effort == Effort::exhaustive ? INT64_MAX / 2 : seconds(m_settings.problem_budget_s));
     auto report =
         measure::run_trials(order.size(), runner, **timer, m_clock, rules_for(m_settings.effort), deadline_ns);
     if (!report) {
+        runner.driver_failed(driver);
         return report.error();
+    }
+    if (!question.stream_is_still(*stream)) {
+        return Error{ErrorCategory::busy, "the program moved the handle to another stream meanwhile"};
     }
     m_statistics.add(Counter::candidates, report->launched);
     apply_report(*report, order, candidates);

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "cache/cache_table.hpp"
+#include "cache/trial_marks.hpp"
 #include "measure/driver.hpp"
 #include "tune/question.hpp"
 #include "tune/statistics.hpp"
@@ -48,6 +49,8 @@ class Tuner {
     // whenever nobody holds it. Timed: a waiting thread may hold a lock that the measuring one needs.
     std::timed_mutex m_slow_path;
     std::atomic<bool> m_slow_path_taken{false};
+    // Null where nothing is measured. Guarded by m_slow_path.
+    std::unique_ptr<cache::TrialMarks> m_marks;
     bool m_store_failed = false;  // guarded by m_slow_path
     // What could not be measured in this process, with the workspace that was offered for it: a program that asks again
     // at every step does not pay again. Guarded by m_slow_path.

@@ -85,7 +85,11 @@ json rule_json(const sim::Rule& rule) {
     put(object, "launch_status", rule.launch_status);
     put(object, "determinism", rule.determinism);
     put(object, "writes_wrong", rule.writes_wrong);
+    put(object, "writes_nan", rule.writes_nan);
+    put(object, "writes_outside", rule.writes_outside);
+    put(object, "output_factor", rule.output_factor);
     put(object, "kills", rule.kills);
+    put(object, "kill_signal", rule.kill_signal);
     put(object, "sticky", rule.sticky);
     put(object, "plan_build_us", rule.plan_build_us);
     put(object, "plan_status", rule.plan_status);

@@ -6,6 +6,7 @@
 //   stream=blocking|non_blocking|legacy begin end   of the handle; a capture of that stream
 //   device=NAME,SMS,CC    a DEVICEPROP object of that GPU; device=none
 //   sm=N mode=instant|b|fallback|a   of the heuristics
+//   gpu=N                 another GPU, with a handle of its own
 //   list                  as frontends do: ask for the count, fill that many
 //   some=N                fill N without asking for the count
 //   null_count=N          the same with a NULL elementCount
@@ -41,7 +42,9 @@ std::string text_of(abi::BackendDescriptor configuration) {
 
 class Client {
   public:
-    Client() {
+    Client() { open_handle(); }
+
+    void open_handle() {
         if (cudnn().cudnnCreate(&m_handle) != 0) {
             m_handle = nullptr;
         }
@@ -384,7 +387,10 @@ class GraphInterpreter final : public Interpreter {
     }
 
     bool ask(const std::string& name, const std::string& value) {
-        if (name == "list") {
+        if (name == "gpu") {
+            open_device(std::stoi(value));
+            m_client.open_handle();
+        } else if (name == "list") {
             say(m_client.list());
         } else if (name == "early_destroy") {
             say(m_client.early_destroy());

@@ -6,6 +6,7 @@
 //   wrong                 the questions get some descriptors of another problem, wrong=none ends that
 //   get=N find=N findex=N,BYTES get6=PREFERENCE,LIMIT   a question; N is the count that is asked for
 //   run                   the convolution, with the algorithm that the last question gave first
+//   launch                the same without looking at the output
 //   device=N              another GPU, with a handle of its own
 //   shapes=N,QUESTION     the question for N different problems
 //   stream=blocking|non_blocking|legacy   of the handle
@@ -13,6 +14,9 @@
 //   check                 device, stream and capture mode of the thread, and what became of the memory
 //   error=make error=show a failing call of the program's own; cudnnGetLastErrorString
 //   capture_while=N,QUESTION  a thread captures in a loop while this one asks for N different problems
+//   shared=N,QUESTION     N threads with one handle ask for N different problems
+//   move_while=N,QUESTION a thread moves the handle from stream to stream while this one asks for N problems
+//   sticky                what the driver says now
 //   threads=N,same|different,QUESTION
 // and those of interpreter.hpp.
 #include <algorithm>
@@ -59,6 +63,8 @@ class Client {
         }
     }
 
+    void use_handle_of(const Client& other) { m_handle = other.m_handle; }
+
     ProblemOptions options;
     Direction direction = Direction::forward;
     std::set<std::string> nulls;
@@ -89,7 +95,7 @@ class Client {
         return text + " status=" + std::to_string(status) + " returned=" + std::to_string(returned) + text_of(results);
     }
 
-    void run() {
+    void run(bool shows_output) {
         m_problem->allocate();
         const LegacyProblem::Triple d = m_problem->descriptors(direction);
         const LegacyProblem::Triple at = m_problem->buffers(direction);
@@ -103,7 +109,7 @@ class Client {
         const int status = real(m_handle, &one, d.a, at.a, d.b, at.b, m_problem->convolution, m_best.algo,
                                 workspace.get(), m_best.memory, &zero, d.c, at.c);
         std::printf("run: status=%d output=%016" PRIx64 "\n", status,
-                    status == 0 ? m_problem->output_hash(direction) : 0);
+                    status == 0 && shows_output ? m_problem->output_hash(direction) : 0);
     }
 
     void use_stream(const std::string& kind) {
@@ -112,6 +118,16 @@ class Client {
             require(cuStreamCreate(&m_stream, kind == "non_blocking" ? 1 : 0) == 0, "cuStreamCreate");
         }
         require(cudnn().cudnnSetStream(m_handle, m_stream) == 0, "cudnnSetStream");
+    }
+    void move_about(const std::atomic<bool>& stop) const {
+        std::array<abi::Stream, 2> streams{};
+        for (abi::Stream& stream : streams) {
+            require(cuStreamCreate(&stream, 1) == 0, "cuStreamCreate");
+        }
+        for (std::size_t i = 0; !stop.load(); ++i) {
+            require(cudnn().cudnnSetStream(m_handle, streams.at(i % 2)) == 0, "cudnnSetStream");
+            usleep(200);
+        }
     }
     void begin_capture() const { require(cuStreamBeginCapture_v2(m_stream, 0) == 0, "beginning a capture"); }
     void end_capture() const {
@@ -266,6 +282,29 @@ void ask_in_threads(const ProblemOptions& options, Direction direction, std::siz
     }
 }
 
+// As a program does that has one handle for all of its threads.
+void ask_with_one_handle(const Client& owner, std::size_t count, const Question& question) {
+    std::vector<std::string> answers(count);
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < count; ++i) {
+        threads.emplace_back([&, i] {
+            open_device();
+            Client client;
+            client.options = owner.options;
+            client.options.shape += static_cast<int>(i);
+            client.direction = owner.direction;
+            client.use_handle_of(owner);
+            answers[i] = client.ask(question);
+        });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    for (const std::string& answer : answers) {
+        say(answer);
+    }
+}
+
 bool is_question(const std::string& word) {
     return word == "get" || word == "find" || word == "findex" || word == "get6";
 }
@@ -293,8 +332,8 @@ class LegacyInterpreter final : public Interpreter {
             m_client.nulls = {parts.begin(), parts.end()};
         } else if (name == "wrong") {
             m_client.wrong = value.empty();
-        } else if (name == "run") {
-            m_client.run();
+        } else if (name == "run" || name == "launch") {
+            m_client.run(name == "run");
         } else if (name == "shapes") {
             ask_shapes(parts);
         } else if (name == "device") {
@@ -305,6 +344,9 @@ class LegacyInterpreter final : public Interpreter {
         } else if (name == "threads") {
             ask_in_threads(m_client.options, m_client.direction, std::stoull(parts.at(0)), parts.at(1) == "same",
                            parse_question(parts.at(2), {parts.begin() + 3, parts.end()}));
+        } else if (name == "shared") {
+            ask_with_one_handle(m_client, std::stoull(parts.at(0)),
+                                parse_question(parts.at(1), {parts.begin() + 2, parts.end()}));
         } else if (name == "stream") {
             m_client.use_stream(value);
         } else if (name == "begin") {
@@ -317,6 +359,10 @@ class LegacyInterpreter final : public Interpreter {
             m_client.end_other_capture();
         } else if (name == "check") {
             m_client.check();
+        } else if (name == "sticky") {
+            say("sticky: " + std::to_string(cuCtxSynchronize()));
+        } else if (name == "move_while") {
+            move_while(parts);
         } else if (name == "error") {
             value == "make" ? m_client.make_error() : Client::show_error();
         } else {
@@ -357,6 +403,18 @@ class LegacyInterpreter final : public Interpreter {
         stop.store(true);
         capturer.join();
         say(valid ? "captures: all valid" : "captures: some are not valid");
+    }
+
+    void move_while(const std::vector<std::string>& parts) {
+        std::atomic<bool> stop{false};
+        std::thread mover([&] {
+            open_device();
+            m_client.move_about(stop);
+        });
+        ask_shapes(parts);
+        stop.store(true);
+        mover.join();
+        m_client.use_stream("legacy");
     }
 
     Client m_client;

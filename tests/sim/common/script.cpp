@@ -129,7 +129,11 @@ Rule parse_rule(const json& object) {
     members.get_outcome("launch_status", rule.launch_status);
     members.get<int>("determinism", rule.determinism);
     members.get<bool>("writes_wrong", rule.writes_wrong);
+    members.get<bool>("writes_nan", rule.writes_nan);
+    members.get<bool>("writes_outside", rule.writes_outside);
+    members.get<double>("output_factor", rule.output_factor);
     members.get<bool>("kills", rule.kills);
+    members.get<int>("kill_signal", rule.kill_signal);
     members.get<bool>("sticky", rule.sticky);
     members.get<double>("plan_build_us", rule.plan_build_us);
     members.get_outcome("plan_status", rule.plan_status);

@@ -60,7 +60,11 @@ struct Rule {
     std::optional<Outcome> launch_status;
     std::optional<int> determinism;
     std::optional<bool> writes_wrong;
+    std::optional<bool> writes_nan;
+    std::optional<bool> writes_outside;
+    std::optional<double> output_factor;
     std::optional<bool> kills;
+    std::optional<int> kill_signal;
     std::optional<bool> sticky;
     std::optional<double> plan_build_us;
     std::optional<Outcome> plan_status;

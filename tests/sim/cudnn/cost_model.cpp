@@ -188,7 +188,11 @@ void apply_rules(const Geometry& geometry, int algorithm, abi::MathType math, in
         set(cost.launch_status, rule.launch_status);
         set(cost.determinism, rule.determinism);
         set(cost.writes_wrong, rule.writes_wrong);
+        set(cost.writes_nan, rule.writes_nan);
+        set(cost.writes_outside, rule.writes_outside);
+        set(cost.output_factor, rule.output_factor);
         set(cost.kills, rule.kills);
+        set(cost.kill_signal, rule.kill_signal);
         set(cost.sticky, rule.sticky);
         set(cost.plan_build_us, rule.plan_build_us);
         set(cost.plan_status, rule.plan_status);

@@ -20,7 +20,11 @@ struct Cost {
     Outcome launch_status = Outcome::success;  // of the launch alone
     abi::Determinism determinism = abi::k_deterministic;
     bool writes_wrong = false;
+    bool writes_nan = false;
+    bool writes_outside = false;
+    double output_factor = 1.0;  // of float outputs
     bool kills = false;
+    int kill_signal = 8;  // SIGFPE
     bool sticky = false;
     double plan_build_us = 0.0;
     Outcome plan_status = Outcome::success;

@@ -98,9 +98,27 @@ void compute(void* argument) {
         scribble(kernel.workspace, work.cost->workspace_bytes);
     }
     kernel.compute();
+    // The output is the caller's, and writable.
+    auto* const output = static_cast<char*>(const_cast<void*>(kernel.output.pointer));
+    const auto bytes = static_cast<std::size_t>(kernel.output.bytes);
+    if (work.cost->output_factor != 1.0) {
+        for (std::size_t at = 0; at + sizeof(float) <= bytes; at += sizeof(float)) {
+            float value = 0;
+            std::memcpy(&value, output + at, sizeof value);
+            value = static_cast<float>(value * work.cost->output_factor);
+            std::memcpy(output + at, &value, sizeof value);
+        }
+    }
     if (work.cost->writes_wrong) {
-        // The output is the caller's, and writable.
-        std::memset(const_cast<void*>(kernel.output.pointer), 0x41, std::min<std::uint64_t>(4, kernel.output.bytes));
+        std::memset(output, 0x41, std::min<std::size_t>(4, bytes));
+    }
+    if (work.cost->writes_nan) {
+        std::memset(output + bytes / 8 * 4, 0xff, std::min<std::size_t>(4, bytes));
+    }
+    // Only where there is memory: a kernel that faults is another matter (`sticky`).
+    if (work.cost->writes_outside &&
+        driver_calls()->check_range(reinterpret_cast<abi::CuDevicePtr>(output), bytes + 4) == abi::k_cu_success) {
+        std::memset(output + bytes, 0x41, 4);
     }
 }
 
@@ -180,7 +198,7 @@ Outcome run_kernel(const Geometry& geometry, const Cost& cost, const Kernel& ker
                 .add("algorithm", kernel.algorithm)
                 .add("engine", kernel.engine);
         }
-        raise(SIGFPE);
+        raise(cost.kill_signal);
     }
     const abi::CuResult launched = driver->launch(kernel.stream, &request, &report);
     line.add("time_us", request.duration_us).add("captured", report.captured);
