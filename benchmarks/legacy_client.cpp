@@ -11,6 +11,9 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <fstream>
+#include <map>
+#include <sstream>
 
 #include "client/convolution.hpp"
 #include "client/csv.hpp"
@@ -30,39 +33,16 @@ struct Options {
     int math_type = -1;
     std::size_t workspace_limit_bytes = std::size_t{256} << 20;
     int repeat = 5;
+    int burst = 1;
+    int check = 0;
+    bool new_handle = false;
+    std::map<std::string, abi::AlgoPerf> answers;  // by the id of the problem; empty: the library is asked
     int ask_again = 0;
     bool only_asks = false;
 };
 
 double microseconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
-}
-
-double element_value(const std::byte* at, abi::DataType type) {
-    if (type == abi::k_double) {
-        double value = 0;
-        std::memcpy(&value, at, sizeof value);
-        return value;
-    }
-    if (type == abi::k_float) {
-        float value = 0;
-        std::memcpy(&value, at, sizeof value);
-        return value;
-    }
-    std::uint16_t bits = 0;
-    std::memcpy(&bits, at, sizeof bits);
-    if (type == abi::k_bfloat16) {
-        const std::uint32_t wide = std::uint32_t{bits} << 16;
-        float value = 0;
-        std::memcpy(&value, &wide, sizeof value);
-        return value;
-    }
-    const int exponent = bits >> 10 & 0x1f;
-    const int mantissa = bits & 0x3ff;
-    const double magnitude = exponent == 0    ? std::ldexp(mantissa, -24)
-                             : exponent == 31 ? (mantissa == 0 ? HUGE_VAL : std::nan(""))
-                                              : std::ldexp(mantissa + 1024, exponent - 25);
-    return (bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
 struct Checksum {
@@ -99,11 +79,12 @@ double ask_again_us(Convolution& convolution, const Question& question, int coun
 }
 
 // One line of CSV. False if the problem could not be run; the line then says why.
-bool run_problem(abi::Handle handle, const Shape& shape, const Options& options, const std::string& gpu) {
+bool run_problem(abi::Handle& handle, const Shape& shape, const Options& options, const std::string& gpu) {
     abi::AlgoPerf answer{};
     double choose_us = 0;
     double again_us = 0;
     double run_us = 0;
+    double rounding = -1;
     Checksum checksum;
     std::string error;
     try {
@@ -113,25 +94,63 @@ bool run_problem(abi::Handle handle, const Shape& shape, const Options& options,
                                 options.workspace_limit_bytes};
         Convolution convolution(handle, shape, options.math_type);
         if (!options.only_asks || question.api == Api::find_ex) {
-            convolution.allocate();
+            convolution.allocate(options.check > 0);
         }
         const auto start = std::chrono::steady_clock::now();
-        answer = convolution.ask(question);
+        if (options.answers.empty()) {
+            answer = convolution.ask(question);
+        } else {
+            const auto known = options.answers.find(shape.id);
+            if (known == options.answers.end()) {
+                throw std::runtime_error("the file of answers has none");
+            }
+            answer = convolution.look_up(known->second.algo, known->second.math_type);
+        }
         choose_us = microseconds_since(start);
         again_us = ask_again_us(convolution, question, options.ask_again);
         if (!options.only_asks) {
             convolution.adopt(answer);
-            run_us = median_run_us(options.repeat, [&] { convolution.run(); });
+            if (options.new_handle) {
+                check_cudnn(cudnnDestroy(handle), "cudnnDestroy");
+                check_cudnn(cudnnCreate(&handle), "cudnnCreate");
+                convolution.use(handle);
+            }
+            run_us = median_run_us(options.repeat, options.burst, [&] { convolution.run(); });
             checksum = checksum_of(convolution);
+            if (options.check > 0) {
+                rounding = convolution.largest_error(options.check);
+            }
         }
     } catch (const std::runtime_error& failure) {
         error = failure.what();
     }
-    std::printf("%s,%d,%d,%zu,%.3f,%.4f,%.3f,%.6g,%016llx,%s,%s\n", csv_field(shape.id).c_str(), answer.algo,
+    std::printf("%s,%d,%d,%zu,%.3f,%.4f,%.3f,%.6g,%016llx,%s,%s,%.3g\n", csv_field(shape.id).c_str(), answer.algo,
                 answer.math_type, answer.memory, choose_us, again_us, run_us, checksum.mean_magnitude,
-                static_cast<unsigned long long>(checksum.hash), csv_field(gpu).c_str(), csv_field(error).c_str());
+                static_cast<unsigned long long>(checksum.hash), csv_field(gpu).c_str(), csv_field(error).c_str(),
+                rounding);
     std::fflush(stdout);
     return error.empty();
+}
+
+// Of the first three columns of this program's output; ids hold no commas.
+std::map<std::string, abi::AlgoPerf> read_answers(const std::string& path) {
+    std::ifstream file(path);
+    if (!file) {
+        throw std::runtime_error("cannot read " + path);
+    }
+    std::map<std::string, abi::AlgoPerf> answers;
+    std::string line;
+    std::getline(file, line);
+    while (std::getline(file, line)) {
+        std::istringstream fields(line);
+        std::string id;
+        char comma = ',';
+        abi::AlgoPerf answer{};
+        if (std::getline(fields, id, ',') && fields >> answer.algo >> comma >> answer.math_type) {
+            answers[id] = answer;
+        }
+    }
+    return answers;
 }
 
 int run(const Options& options) {
@@ -155,7 +174,7 @@ int run(const Options& options) {
     check_cudnn(cudnnCreate(&handle), "cudnnCreate");
     std::fprintf(stderr, "legacy_client: %zu problems on %s, cuDNN %zu, %s\n", shapes.size(), gpu.c_str(),
                  cudnnGetVersion(), options.api.c_str());
-    std::printf("id,algo,math,workspace,choose_us,again_us,run_us,mean_magnitude,hash,gpu,error\n");
+    std::printf("id,algo,math,workspace,choose_us,again_us,run_us,mean_magnitude,hash,gpu,error,rounding\n");
     std::size_t nb_failed = 0;
     const auto start = std::chrono::steady_clock::now();
     for (const Shape& shape : shapes) {
@@ -172,6 +191,7 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
     using namespace cudnn_tune::benchmarks;
     Options options;
+    std::string answers;
     CLI::App app("Runs convolutions through cuDNN's legacy API and prints a line of CSV for each.", "legacy_client");
     app.add_option("SHAPES", options.files, "CSV files of problems")->required();
     app.add_option("--filter", options.filter, "Only problems with this in their id, model or data type");
@@ -182,9 +202,19 @@ int main(int argc, char** argv) {
     app.add_option("--workspace", options.workspace_limit_bytes, "Most workspace, in bytes");
     app.add_option("--repeat", options.repeat, "Timed runs a problem");
     app.add_option("--ask-again", options.ask_again, "Ask each question so many times more, and print the median time");
+    app.add_option("--burst", options.burst, "Launches a timed run")->check(CLI::PositiveNumber);
+    app.add_option(
+        "--check", options.check,
+        "Compare so many elements of each result with double precision: the largest |error| / sum of |products| "
+        "is printed as \"rounding\"");
+    app.add_option("--answers", answers, "Do not ask: take the algorithms that another run of this program printed");
+    app.add_flag("--new-handle", options.new_handle, "Destroy the handle and make another one before each run");
     app.add_flag("--only-ask", options.only_asks, "Do not run the convolutions");
     CLI11_PARSE(app, argc, argv);
     try {
+        if (!answers.empty()) {
+            options.answers = read_answers(answers);
+        }
         return run(options);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "legacy_client: error: %s\n", error.what());

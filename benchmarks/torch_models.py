@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps of a model under PyTorch: an ordinary program that knows nothing of cudnn-tune. Prints one line of JSON with the
 time of the first step (what choosing costs is in it), the median of the later ones, and the GPU time of the convolution
-kernels of one step. --save writes the outputs and gradients of the first step, --compare says how far off they are."""
+kernels of one step. --save writes the outputs and gradients of the first step, --compare says how far off they are.
+--loss-curve trains on a few random pictures and prints the loss of every step."""
 
 import argparse
 import json
@@ -86,6 +87,25 @@ def convolution_ms(model, optimizer, x, arguments):
     return time_us / 1e3 if time_us > 0 else None
 
 
+def loss_curve(arguments, memory_format):
+    """The losses of that many training steps of a fresh model, in single precision, on four batches that repeat."""
+    torch.manual_seed(1)
+    model, shape = make_model(arguments.model)
+    model = model.cuda().to(memory_format=memory_format)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
+    batches = [(torch.randn(arguments.batch, *shape).cuda().to(memory_format=memory_format),
+                torch.randint(0, 1000, (arguments.batch,)).cuda()) for _ in range(4)]
+    losses = []
+    for i in range(arguments.loss_curve):
+        x, labels = batches[i % len(batches)]
+        loss = nn.functional.cross_entropy(model(x), labels)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+    return [loss.item() for loss in losses]
+
+
 def off_by(these, those):
     """The root mean square of a tensor's difference from its counterpart, relative to that one's: the largest."""
     return max(((a.double() - b.double()).square().mean().sqrt() / b.double().square().mean().sqrt().clamp_min(1e-30))
@@ -104,6 +124,7 @@ def parse_arguments():
     parser.add_argument("--no-tf32", action="store_true", help="torch.backends.cudnn.allow_tf32 = False")
     parser.add_argument("--forward-only", action="store_true")
     parser.add_argument("--no-profile", action="store_true", help="leave out the time of the convolution kernels")
+    parser.add_argument("--loss-curve", type=int, default=0, metavar="N", help="of a model that classifies pictures")
     parser.add_argument("--save", metavar="FILE")
     parser.add_argument("--compare", metavar="FILE", help="what another run saved")
     return parser.parse_args()
@@ -142,6 +163,8 @@ def main():
               "cudnn": torch.backends.cudnn.version(), "benchmark": arguments.benchmark, "first_step_s": first_step_s,
               "step_ms": statistics.median(times_ms) if times_ms else 0.0,
               "convolution_ms": None if arguments.no_profile else convolution_ms(model, optimizer, x, arguments)}
+    if arguments.loss_curve:
+        report["losses"] = loss_curve(arguments, memory_format)
     if arguments.save:
         torch.save(results, arguments.save)
     if arguments.compare:

@@ -55,7 +55,7 @@ if [ -n "$stage" ]; then
     strip --strip-unneeded "$stage"/bin/* "$stage"/lib/*
     cp "$root"/benchmarks/*.py "$stage/benchmarks"
     cp "$root"/benchmarks/shapes/*.csv "$stage/benchmarks/shapes"
-    cp "$here"/{gpu-check.sh,report.py,gpu-check-graph.sh,graph_report.py} "$stage"
+    cp "$here"/{gpu-check.sh,report.py,gpu-check-graph.sh,graph_report.py,gpu-check-upgrade.sh,upgrade_report.py} "$stage"
     bytes=$(du -sb "$stage" | cut -f 1)
     [ "$bytes" -lt $most_stage_bytes ] || fail "$stage takes $bytes bytes: more than $most_stage_bytes"
     echo "$stage: $bytes bytes; run $stage/gpu-check.sh there"

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/convolution.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <stdexcept>
+
+#include "client/reference.hpp"
 
 namespace cudnn_tune::benchmarks {
 namespace {
@@ -43,13 +47,33 @@ std::uint16_t half_bits(float value, abi::DataType type) {
     return static_cast<std::uint16_t>((bits >> 16 & 0x8000) | exponent << 10 | (bits >> 13 & 0x3ff));
 }
 
-std::vector<std::byte> input_pattern(abi::DataType type, std::uint32_t seed) {
+// To nearest, as cuDNN rounds; the values are in (-1, 1).
+std::uint16_t rounded_bits(float value, abi::DataType type) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    if (type == abi::k_bfloat16) {
+        return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+    }
+    if (value == 0) {
+        return 0;
+    }
+    const float magnitude = std::abs(value);
+    int exponent = 0;
+    static_cast<void>(std::frexp(magnitude, &exponent));
+    exponent = std::max(exponent, -13);  // from 2^-14 down numbers are subnormal
+    const auto steps = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(magnitude, 11 - exponent)));
+    // A mantissa that rounds up to the next power of two carries into the exponent.
+    return static_cast<std::uint16_t>((bits >> 16 & 0x8000) + (static_cast<std::uint32_t>(exponent + 13) << 10) +
+                                      steps);
+}
+
+std::vector<std::byte> input_pattern(abi::DataType type, std::uint32_t seed, bool all_digits) {
     const std::size_t element_bytes = type == abi::k_double ? 8 : type == abi::k_float ? 4 : 2;
     std::vector<std::byte> bytes(k_pattern_elements * element_bytes);
     std::uint32_t state = seed;
     for (std::size_t i = 0; i < k_pattern_elements; ++i) {
         state = state * 1664525 + 1013904223;  // Numerical Recipes' generator
-        const float value = static_cast<float>(static_cast<int>((state >> 16) % 17) - 8) / 8;
+        const float value = all_digits ? static_cast<float>(static_cast<int>(state >> 7) - (1 << 24)) * 0x1p-24F
+                                       : static_cast<float>(static_cast<int>((state >> 16) % 17) - 8) / 8;
         std::byte* const to = bytes.data() + i * element_bytes;
         if (type == abi::k_double) {
             const double wide = value;
@@ -57,7 +81,7 @@ std::vector<std::byte> input_pattern(abi::DataType type, std::uint32_t seed) {
         } else if (type == abi::k_float) {
             std::memcpy(to, &value, 4);
         } else {
-            const std::uint16_t narrow = half_bits(value, type);
+            const std::uint16_t narrow = all_digits ? rounded_bits(value, type) : half_bits(value, type);
             std::memcpy(to, &narrow, 2);
         }
     }
@@ -66,6 +90,33 @@ std::vector<std::byte> input_pattern(abi::DataType type, std::uint32_t seed) {
 
 }  // namespace
 
+double element_value(const std::byte* at, abi::DataType type) {
+    if (type == abi::k_double) {
+        double value = 0;
+        std::memcpy(&value, at, sizeof value);
+        return value;
+    }
+    if (type == abi::k_float) {
+        float value = 0;
+        std::memcpy(&value, at, sizeof value);
+        return value;
+    }
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, at, sizeof bits);
+    if (type == abi::k_bfloat16) {
+        const std::uint32_t wide = std::uint32_t{bits} << 16;
+        float value = 0;
+        std::memcpy(&value, &wide, sizeof value);
+        return value;
+    }
+    const int exponent = bits >> 10 & 0x1f;
+    const int mantissa = bits & 0x3ff;
+    const double magnitude = exponent == 0    ? std::ldexp(mantissa, -24)
+                             : exponent == 31 ? (mantissa == 0 ? HUGE_VAL : std::nan(""))
+                                              : std::ldexp(mantissa + 1024, exponent - 25);
+    return (bits & 0x8000) != 0 ? -magnitude : magnitude;
+}
+
 void check_cudnn(abi::Status status, const char* what) {
     if (status != abi::k_success) {
         throw std::runtime_error(std::string(what) + ": " + cudnnGetErrorString(status));
@@ -73,7 +124,7 @@ void check_cudnn(abi::Status status, const char* what) {
 }
 
 Convolution::Convolution(abi::Handle handle, const Shape& shape, int math_type)
-    : m_handle(handle), m_operation(shape.operation), m_data_type(data_type_of(shape.dtype)) {
+    : m_handle(handle), m_shape(shape), m_operation(shape.operation), m_data_type(data_type_of(shape.dtype)) {
     const abi::TensorFormat format = shape.is_channels_last ? abi::k_nhwc : abi::k_nchw;
     const int nb_dims = static_cast<int>(shape.x.size());
     const abi::DataType compute = m_data_type == abi::k_double ? abi::k_double : abi::k_float;
@@ -117,7 +168,8 @@ Convolution::Roles Convolution::roles(const void* x, const void* w, const void* 
     return {x, w, y};
 }
 
-void Convolution::allocate() {
+void Convolution::allocate(bool all_digits) {
+    m_all_digits = all_digits;
     std::size_t bytes = 0;
     check_cudnn(cudnnGetTensorSizeInBytes(m_x, &bytes), "cudnnGetTensorSizeInBytes");
     m_x_buffer = DeviceBuffer(bytes);
@@ -127,7 +179,7 @@ void Convolution::allocate() {
     m_w_buffer = DeviceBuffer(bytes);
     std::uint32_t seed = 1;
     for (DeviceBuffer* const buffer : {&m_x_buffer, &m_w_buffer, &m_y_buffer}) {
-        buffer->fill(input_pattern(m_data_type, seed++));
+        buffer->fill(input_pattern(m_data_type, seed++, all_digits));
     }
 }
 
@@ -173,6 +225,37 @@ void Convolution::adopt(const abi::AlgoPerf& answer) {
     m_workspace = DeviceBuffer();
     m_workspace = DeviceBuffer(answer.memory);
     m_algorithm = answer.algo;
+}
+
+abi::AlgoPerf Convolution::look_up(int algorithm, int math_type) {
+    constexpr std::array<abi::GetWorkspaceSizeFn, 3> functions = {cudnnGetConvolutionForwardWorkspaceSize,
+                                                                  cudnnGetConvolutionBackwardDataWorkspaceSize,
+                                                                  cudnnGetConvolutionBackwardFilterWorkspaceSize};
+    abi::AlgoPerf answer{};
+    answer.algo = algorithm;
+    answer.math_type = math_type;
+    check_cudnn(cudnnSetConvolutionMathType(m_convolution, math_type), "cudnnSetConvolutionMathType");
+    const Roles of = roles(m_x, m_w, m_y);
+    check_cudnn(functions[static_cast<std::size_t>(m_operation)](m_handle, of.a, of.b, m_convolution, of.c, algorithm,
+                                                                 &answer.memory),
+                "the workspace query");
+    return answer;
+}
+
+double Convolution::largest_error(int samples) const {
+    const std::size_t element_bytes = m_data_type == abi::k_double ? 8 : m_data_type == abi::k_float ? 4 : 2;
+    // The inputs are repeated patterns, which need not be read back.
+    const auto input = [&](std::uint32_t seed) -> Elements {
+        return [pattern = input_pattern(m_data_type, seed, m_all_digits), element_bytes, this](std::int64_t position) {
+            const auto at = static_cast<std::size_t>(position) % k_pattern_elements;
+            return element_value(pattern.data() + at * element_bytes, m_data_type);
+        };
+    };
+    const Elements output = [&](std::int64_t position) {
+        const auto bytes = m_output->read_at(static_cast<std::size_t>(position) * element_bytes, element_bytes);
+        return element_value(bytes.data(), m_data_type);
+    };
+    return benchmarks::largest_error(m_shape, {input(1), input(2), input(3)}, output, samples);
 }
 
 void Convolution::run() {

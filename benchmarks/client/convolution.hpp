@@ -27,13 +27,20 @@ class Convolution {
     Convolution(const Convolution&) = delete;
     Convolution& operator=(const Convolution&) = delete;
 
-    // Allocates and fills the tensors; needed before find_ex questions and before run().
-    void allocate();
+    // Allocates and fills the tensors; needed before find_ex questions and before run(). With `all_digits` the values
+    // use their type's whole precision, so that rounding shows; else they are multiples of 1/8, with which it does not.
+    void allocate(bool all_digits = false);
     // The library's answer: the first usable algorithm within the workspace limit.
     [[nodiscard]] abi::AlgoPerf ask(const Question&);
     // Takes the math type and allocates the workspace of an answer.
     void adopt(const abi::AlgoPerf&);
+    // What adopt() needs of an algorithm that was chosen elsewhere: the workspace that the library asks for it now.
+    [[nodiscard]] abi::AlgoPerf look_up(int algorithm, int math_type);
+    // For all calls from now on.
+    void use(abi::Handle handle) { m_handle = handle; }
     void run();
+    // The largest error among some elements of the result, against double precision (reference.hpp).
+    [[nodiscard]] double largest_error(int samples) const;
     [[nodiscard]] const DeviceBuffer& output() const { return *m_output; }
     [[nodiscard]] abi::DataType data_type() const { return m_data_type; }
 
@@ -47,6 +54,8 @@ class Convolution {
     [[nodiscard]] Roles roles(const void* x, const void* w, const void* y) const;
 
     abi::Handle m_handle;
+    Shape m_shape;
+    bool m_all_digits = false;
     Operation m_operation;
     abi::DataType m_data_type = 0;
     abi::TensorDescriptor m_x = nullptr;
@@ -61,6 +70,9 @@ class Convolution {
     DeviceBuffer* m_output = nullptr;
     int m_algorithm = 0;
 };
+
+// An element of one of this client's types.
+[[nodiscard]] double element_value(const std::byte* at, abi::DataType type);
 
 void check_cudnn(abi::Status, const char* what);
 

@@ -68,7 +68,13 @@ std::vector<std::byte> DeviceBuffer::read(std::size_t limit_bytes) const {
     return bytes;
 }
 
-double median_run_us(int repeat, const std::function<void()>& launch) {
+std::vector<std::byte> DeviceBuffer::read_at(std::size_t offset_bytes, std::size_t bytes) const {
+    std::vector<std::byte> contents(bytes);
+    check_cuda(cuMemcpyDtoH_v2(contents.data(), m_pointer + offset_bytes, bytes), "cuMemcpyDtoH");
+    return contents;
+}
+
+double median_run_us(int repeat, int burst, const std::function<void()>& launch) {
     launch();
     check_cuda(cuStreamSynchronize(nullptr), "the convolution");
     std::vector<float> times_ms;
@@ -78,12 +84,14 @@ double median_run_us(int repeat, const std::function<void()>& launch) {
     check_cuda(cuEventCreate(&stop, abi::k_cu_event_default), "cuEventCreate");
     for (int i = 0; i < repeat; ++i) {
         check_cuda(cuEventRecord(start, nullptr), "cuEventRecord");
-        launch();
+        for (int j = 0; j < burst; ++j) {
+            launch();
+        }
         check_cuda(cuEventRecord(stop, nullptr), "cuEventRecord");
         check_cuda(cuEventSynchronize(stop), "the convolution");
         float time_ms = 0;
         check_cuda(cuEventElapsedTime(&time_ms, start, stop), "cuEventElapsedTime");
-        times_ms.push_back(time_ms);
+        times_ms.push_back(time_ms / static_cast<float>(burst));
     }
     static_cast<void>(cuEventDestroy_v2(start));
     static_cast<void>(cuEventDestroy_v2(stop));

@@ -30,13 +30,15 @@ class DeviceBuffer {
     void fill(const std::vector<std::byte>& pattern);
     // At most `limit_bytes` from the start.
     [[nodiscard]] std::vector<std::byte> read(std::size_t limit_bytes) const;
+    [[nodiscard]] std::vector<std::byte> read_at(std::size_t offset_bytes, std::size_t bytes) const;
 
   private:
     abi::CuDevicePtr m_pointer = 0;
     std::size_t m_bytes = 0;
 };
 
-// The median over `repeat` runs on the default stream, after one that is not timed. 0 if `repeat` is 0.
-[[nodiscard]] double median_run_us(int repeat, const std::function<void()>& launch);
+// The median over `repeat` samples on the default stream, after a launch that is not timed. 0 if `repeat` is 0. A
+// sample is `burst` launches in a row: with more than one, the time of a launch's way to the GPU is hidden.
+[[nodiscard]] double median_run_us(int repeat, int burst, const std::function<void()>& launch);
 
 }  // namespace cudnn_tune::benchmarks

@@ -3,17 +3,16 @@
 // names it, else the simulated one. The driver is the simulated one, so that no GPU is needed; all that a hit asks of
 // it is the current device.
 #include <benchmark/benchmark.h>
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
 
 #include "abi/cudnn.hpp"
 #include "cache/cache_table.hpp"
+#include "libraries.hpp"
 #include "tune/context.hpp"
 #include "tune/legacy_question.hpp"
 #include "tune/legacy_service.hpp"
@@ -33,63 +32,20 @@ void* find_symbol_for_benchmark(void* handle, const char* name) {
                                                              : ::dlsym(handle, name);
 }
 
-void* open_library(const char* variable, const char* fallback) {
-    const char* const path = std::getenv(variable) != nullptr ? std::getenv(variable) : fallback;
-    void* const handle = ::dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-    if (handle == nullptr) {
-        throw std::runtime_error(::dlerror());
-    }
-    return handle;
-}
-
-template <typename Function>
-Function symbol(void* library, const char* name) {
-    Function function = nullptr;
-    if (!find_symbol(&::dlsym, library, name, function)) {
-        throw std::runtime_error(std::string("no ") + name);
-    }
-    return function;
-}
-
 // One 3x3 convolution with a cached answer of 8 algorithms.
 class Scene {
   public:
     Scene() {
-        m_driver = open_library("CUDNN_TUNE_BENCH_CUDA", CUDNN_TUNE_SIM_CUDA);
-        m_cudnn = open_library("CUDNN_TUNE_BENCH_CUDNN", CUDNN_TUNE_SIM_CUDNN);
-        symbol<int (*)(unsigned)>(m_driver, "cuInit")(0);
-        void* context = nullptr;
-        symbol<int (*)(void**, int)>(m_driver, "cuDevicePrimaryCtxRetain")(&context, 0);
-        symbol<int (*)(void*)>(m_driver, "cuCtxSetCurrent")(context);
-
-        const auto create = [this](const char* name) {
-            void* descriptor = nullptr;
-            if (symbol<abi::Status (*)(void**)>(m_cudnn, name)(&descriptor) != abi::k_success) {
-                throw std::runtime_error(name);
-            }
-            return descriptor;
-        };
-        void* const x = create("cudnnCreateTensorDescriptor");
-        void* const y = create("cudnnCreateTensorDescriptor");
-        void* const w = create("cudnnCreateFilterDescriptor");
-        void* const conv = create("cudnnCreateConvolutionDescriptor");
-        using Set7 = abi::Status (*)(void*, int, int, int, int, int, int);
-        symbol<Set7>(m_cudnn, "cudnnSetTensor4dDescriptor")(x, abi::k_nchw, abi::k_half, 64, 64, 56, 56);
-        symbol<Set7>(m_cudnn, "cudnnSetTensor4dDescriptor")(y, abi::k_nchw, abi::k_half, 64, 64, 56, 56);
-        symbol<Set7>(m_cudnn, "cudnnSetFilter4dDescriptor")(w, abi::k_half, abi::k_nchw, 64, 64, 3, 3);
-        symbol<abi::Status (*)(void*, int, int, int, int, int, int, int, int)>(
-            m_cudnn, "cudnnSetConvolution2dDescriptor")(conv, 1, 1, 1, 1, 1, 1, abi::k_cross_correlation, abi::k_float);
-
         call.kind = LegacyQuestionKind::get_v7;
         call.handle = this;  // a hit does not look at it
-        call.a_desc = x;
-        call.b_desc = w;
-        call.conv_desc = conv;
-        call.c_desc = y;
+        call.a_desc = m_descriptors.x;
+        call.b_desc = m_descriptors.w;
+        call.conv_desc = m_descriptors.convolution;
+        call.c_desc = m_descriptors.y;
         call.requested = static_cast<int>(results.size());
         call.returned = &returned;
         call.results = results.data();
-        library.handle = m_cudnn;
+        library.handle = m_libraries.cudnn;
 
         m_path = std::filesystem::temp_directory_path() / ("cudnn-tune-micro-" + std::to_string(::getpid()) + ".jsonl");
         Settings settings;
@@ -97,7 +53,8 @@ class Scene {
         settings.mode = Mode::read;
         publish_answer();
         m_context = std::make_unique<tune::Context>(settings, &find_symbol_for_benchmark);
-        service = std::make_unique<tune::LegacyService>(*m_context);
+        m_upgrades = std::make_unique<tune::UpgradeService>(*m_context);
+        service = std::make_unique<tune::LegacyService>(*m_context, *m_upgrades);
         abi::Status status = -1;
         if (!service->select(library, call, &status)) {
             throw std::runtime_error("the prepared entry is not served: " + m_context->statistics().summary());
@@ -114,9 +71,8 @@ class Scene {
 
   private:
     void publish_answer() {
-        real = cudnn::RealCudnn::of(m_cudnn, &find_symbol_for_benchmark);
-        const auto legacy_key =
-            cudnn::read_legacy_key(real, tune::descriptors_of(call), key::Direction::forward, 0, 0);
+        real = cudnn::RealCudnn::of(m_libraries.cudnn, &find_symbol_for_benchmark);
+        const auto legacy_key = cudnn::read_legacy_key(real, tune::descriptors_of(call), key::Direction::forward, 0, 0);
         if (!legacy_key) {
             throw std::runtime_error("the descriptors cannot be read");
         }
@@ -145,10 +101,11 @@ class Scene {
         }
     }
 
-    void* m_driver = nullptr;
-    void* m_cudnn = nullptr;
+    Libraries m_libraries;
+    Descriptors m_descriptors{m_libraries};
     std::string m_path;
     std::unique_ptr<tune::Context> m_context;
+    std::unique_ptr<tune::UpgradeService> m_upgrades;
 };
 
 Scene& scene() {

@@ -1,33 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cudnn/graph_trial.hpp"
 
+#include "cudnn/execution_plan.hpp"
+
 namespace cudnn_tune::cudnn {
-namespace {
-
-abi::Status out_of_memory(const RealCudnn& real) {
-    return real.has_status_categories() ? abi::k_v9_alloc_failed : abi::k_v8_alloc_failed;
-}
-
-}  // namespace
 
 abi::Status GraphTrial::build(std::size_t slot, const key::GraphChoice& choice) {
-    const OwnDescriptor configuration(m_real, abi::k_enginecfg_descriptor);
-    OwnDescriptor plan(m_real, abi::k_plan_descriptor);
-    if (!configuration || !plan) {
-        return out_of_memory(m_real);
-    }
-    if (const Rebuilt rebuilt = rebuild_configuration(m_real, m_target, choice, configuration.get());
-        rebuilt.status != abi::k_success) {
-        return rebuilt.status;
-    }
-    // Needed before 9.8, deprecated since: a refusal is no reason not to try.
-    [[maybe_unused]] const abi::Status handle_set =
-        set_one(m_real, plan.get(), abi::k_plan_handle, abi::k_type_handle, m_handle);
-    abi::Status status =
-        set_one(m_real, plan.get(), abi::k_plan_engine_config, abi::k_type_backend_descriptor, configuration.get());
-    if (status == abi::k_success) {
-        status = m_real.backend_finalize(plan.get());
-    }
+    OwnDescriptor plan;
+    const abi::Status status = build_plan(m_real, m_handle, m_target, choice, plan);
     if (status == abi::k_success) {
         m_plans.insert_or_assign(slot, std::move(plan));
     }
@@ -41,19 +21,9 @@ abi::Status GraphTrial::run(std::size_t slot) {
 abi::Status GraphTrial::use(const GraphBuffers& buffers) {
     m_pack = OwnDescriptor(m_real, abi::k_variant_pack_descriptor);
     if (!m_pack) {
-        return out_of_memory(m_real);
+        return m_real.has_status_categories() ? abi::k_v9_alloc_failed : abi::k_v8_alloc_failed;
     }
-    const auto count = static_cast<std::int64_t>(buffers.unique_ids.size());
-    abi::Status status = m_real.backend_set(m_pack.get(), abi::k_variant_pack_unique_ids, abi::k_type_int64, count,
-                                            buffers.unique_ids.data());
-    if (status == abi::k_success) {
-        status = m_real.backend_set(m_pack.get(), abi::k_variant_pack_data_pointers, abi::k_type_void_ptr, count,
-                                    buffers.addresses.data());
-    }
-    if (status == abi::k_success) {
-        status = set_one(m_real, m_pack.get(), abi::k_variant_pack_workspace, abi::k_type_void_ptr, buffers.workspace);
-    }
-    return status == abi::k_success ? m_real.backend_finalize(m_pack.get()) : status;
+    return fill_pack(m_real, m_pack.get(), buffers.unique_ids, buffers.addresses, buffers.workspace);
 }
 
 }  // namespace cudnn_tune::cudnn

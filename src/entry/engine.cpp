@@ -11,6 +11,7 @@
 #include "tune/context.hpp"
 #include "tune/graph_service.hpp"
 #include "tune/legacy_service.hpp"
+#include "tune/upgrade_service.hpp"
 #include "util/log.hpp"
 #include "util/settings.hpp"
 
@@ -19,12 +20,17 @@ namespace {
 
 struct Engine {
     tune::Context context;
+    tune::UpgradeService upgrade;
     tune::LegacyService legacy;
     tune::GraphService graph;
     compile::CompileCache compile;
 
     Engine(Settings settings, FindSymbolFn find)
-        : context(std::move(settings), find), legacy(context), graph(context), compile(context.settings(), find) {}
+        : context(std::move(settings), find),
+          upgrade(context),
+          legacy(context, upgrade),
+          graph(context),
+          compile(context.settings(), find) {}
 };
 
 // Set once before the shim gets the functions below; never destroyed.
@@ -50,6 +56,14 @@ void told(Body body) noexcept {
 
 bool select_legacy(const CudnnLibrary* library, const LegacyCall* call, abi::Status* status) {
     return answered([&] { return g_engine->legacy.select(*library, *call, status); });
+}
+
+bool workspace_size(const CudnnLibrary* library, const WorkspaceCall* call, abi::Status* status) {
+    return answered([&] { return g_engine->upgrade.workspace_size(*library, *call, status); });
+}
+
+bool convolve(const CudnnLibrary* library, const ConvolutionCall* call, abi::Status* status) {
+    return answered([&] { return g_engine->upgrade.convolve(*library, *call, status); });
 }
 
 void backend_created(const CudnnLibrary*, int type, abi::BackendDescriptor descriptor) {
@@ -93,9 +107,11 @@ void finish() {
     told([] { log_info("summary " + g_engine->context.statistics().summary() + compile_summary()); });
 }
 
-constexpr EngineApi k_api = {
+EngineApi g_api = {
     .version = k_engine_api_version,
     .select_legacy = select_legacy,
+    .workspace_size = workspace_size,
+    .convolve = convolve,
     .backend_created = backend_created,
     .backend_initialized = backend_initialized,
     .backend_destroyed = backend_destroyed,
@@ -124,7 +140,11 @@ extern "C" __attribute__((visibility("default"))) const cudnn_tune::EngineApi* c
             log_message(LogLevel::warn, warning);
         }
         g_engine = new Engine(std::move(settings), shim->real_symbol);
+        if (!select::may_upgrade(g_engine->context.policy())) {
+            g_api.workspace_size = nullptr;
+            g_api.convolve = nullptr;
+        }
         return true;
     });
-    return opened ? &k_api : nullptr;
+    return opened ? &g_api : nullptr;
 }

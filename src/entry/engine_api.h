@@ -11,7 +11,7 @@
 
 namespace cudnn_tune {
 
-inline constexpr std::uint32_t k_engine_api_version = 1;
+inline constexpr std::uint32_t k_engine_api_version = 2;
 inline constexpr const char* k_engine_entry_symbol = "cudnn_tune_engine_open";
 
 // One real cuDNN library of this process. The shim makes it at the first call that resolves to that library, pins the
@@ -49,6 +49,36 @@ struct LegacyCall {
     int* algorithm;
 };
 
+// The arguments of cudnnGetConvolution*WorkspaceSize, operands and result as in LegacyCall.
+struct WorkspaceCall {
+    std::uint8_t direction;
+    abi::Handle handle;
+    const void* a_desc;
+    const void* b_desc;
+    const void* conv_desc;
+    const void* c_desc;
+    int algorithm;
+    std::size_t* bytes;
+};
+
+// The arguments of cudnnConvolution{Forward,BackwardData,BackwardFilter}.
+struct ConvolutionCall {
+    std::uint8_t direction;
+    abi::Handle handle;
+    const void* alpha;
+    const void* a_desc;
+    const void* a;
+    const void* b_desc;
+    const void* b;
+    const void* conv_desc;
+    int algorithm;
+    void* workspace;
+    std::size_t workspace_bytes;
+    const void* beta;
+    const void* c_desc;
+    void* c;
+};
+
 struct ShimApi {
     std::uint32_t version;
     // The next dlsym in the chain: never the shim's own, and never given a null handle.
@@ -58,6 +88,9 @@ struct ShimApi {
 struct EngineApi {
     std::uint32_t version;
     bool (*select_legacy)(const CudnnLibrary*, const LegacyCall*, abi::Status* status);
+    // Null unless legacy programs get graph plans (policy `upgrade`).
+    bool (*workspace_size)(const CudnnLibrary*, const WorkspaceCall*, abi::Status* status);
+    bool (*convolve)(const CudnnLibrary*, const ConvolutionCall*, abi::Status* status);
     // Graph API. The first four are told of real calls that succeeded; the arguments are the caller's.
     void (*backend_created)(const CudnnLibrary*, int descriptor_type, abi::BackendDescriptor);
     void (*backend_initialized)(const CudnnLibrary*, abi::BackendDescriptor);

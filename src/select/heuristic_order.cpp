@@ -9,8 +9,11 @@ namespace cudnn_tune::select {
 namespace {
 
 // FALLBACK (2) comes last although A (3) is numbered behind it; A is normally written as INSTANT.
-int position_of_mode(int mode) {
-    switch (mode) {
+int position_of(const key::Candidate& candidate) {
+    if (std::holds_alternative<key::LegacyChoice>(candidate.choice)) {
+        return -1;
+    }
+    switch (candidate.mode) {
         case abi::k_mode_instant:
             return 0;
         case abi::k_mode_a:
@@ -32,8 +35,8 @@ bool heuristic_less(const key::Candidate& left, const key::Candidate& right) {
         return std::tie(position, c.mode, c.rank, c.choice, c.workspace_bytes, c.status, c.numerical_notes,
                         c.behavior_notes, c.determinism, c.time_ns, c.spread_ns, c.build_ns, c.samples, c.not_run);
     };
-    const int left_position = position_of_mode(left.mode);
-    const int right_position = position_of_mode(right.mode);
+    const int left_position = position_of(left);
+    const int right_position = position_of(right);
     return order(left, left_position) < order(right, right_position);
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's own order of candidates: its lists one after the other (INSTANT, B, FALLBACK), each by rank.
+// The library's own order of candidates: its lists one after the other (INSTANT, B, FALLBACK), each by rank. Legacy
+// algorithms come before graph configurations where a record has both: the first of them is what a legacy program would
+// get from the library.
 #pragma once
 
 #include <vector>

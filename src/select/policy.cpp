@@ -185,6 +185,10 @@ std::optional<ChoicePattern> parse_choice_pattern(std::string_view text) {
     return reader.at_end() ? std::optional(pattern) : std::nullopt;
 }
 
+bool may_upgrade(const Policy& policy) {
+    return std::ranges::any_of(policy.rules, [](const Rule& rule) { return rule.upgrade.value_or(false); });
+}
+
 Terms terms_for(const Policy& policy, const key::KeyText& key) {
     Terms terms;
     if (policy.rules.empty()) {

@@ -123,6 +123,9 @@ struct Policy {
 // A later rule overrides what an earlier one says; what is forbidden and denied adds up.
 [[nodiscard]] Terms terms_for(const Policy&, const key::KeyText&);
 
+// True if any rule wants legacy programs upgraded.
+[[nodiscard]] bool may_upgrade(const Policy&);
+
 // `*` stands for any characters, `?` for one; everything else, brackets too, for itself. Linear in both lengths but
 // for the number of stars.
 [[nodiscard]] bool glob_matches(std::string_view pattern, std::string_view text);

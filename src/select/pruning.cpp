@@ -14,11 +14,16 @@ namespace {
 
 // What has been let through so far, in heuristic order.
 struct Kept {
+    struct OfApi {
+        std::set<std::int64_t> engines;
+        int nb_trials = 0;
+        bool has_one_without_workspace = false;
+    };
     std::set<key::Choice> choices;
-    std::set<std::int64_t> engines;
-    int nb_trials = 0;
-    bool has_one_without_workspace = false;
+    std::array<OfApi, std::variant_size_v<key::Choice>> apis;
     bool fallback_is_needed = true;
+
+    [[nodiscard]] const OfApi& api_of(const key::Candidate& c) const { return apis[c.choice.index()]; }
 };
 
 std::int64_t engine_of(const key::Choice& choice) {
@@ -35,7 +40,7 @@ struct Entry {
     Applies applies;
 };
 
-constexpr std::array<Entry, 7> k_table{{
+constexpr std::array<Entry, 8> k_table{{
     {{"status", "cuDNN says that it cannot be used"},
      [](const key::Candidate& c, const PruningContext&, const Kept&) { return !usable(c); }},
     {{"denied", "somebody has denied it"},
@@ -47,6 +52,10 @@ constexpr std::array<Entry, 7> k_table{{
          const auto* legacy = std::get_if<key::LegacyChoice>(&c.choice);
          return legacy != nullptr && context.descriptor_math &&
                 !math_type_allowed(*context.descriptor_math, legacy->math_type);
+     }},
+    {{"numerics", "the program's descriptor does not allow its rounding"},
+     [](const key::Candidate& c, const PruningContext& context, const Kept&) {
+         return context.numerics_allowed && !context.numerics_allowed(c);
      }},
     {{"duplicate", "an earlier list has it, too"},
      [](const key::Candidate& c, const PruningContext&, const Kept& kept) { return kept.choices.contains(c.choice); }},
@@ -60,8 +69,9 @@ constexpr std::array<Entry, 7> k_table{{
      }},
     {{"rank", "the library itself ranks it low"},
      [](const key::Candidate& c, const PruningContext& context, const Kept& kept) {
-         return context.most_trials >= 0 && kept.nb_trials >= context.most_trials &&
-                kept.engines.contains(engine_of(c.choice)) && (c.workspace_bytes > 0 || kept.has_one_without_workspace);
+         const Kept::OfApi& api = kept.api_of(c);
+         return context.most_trials >= 0 && api.nb_trials >= context.most_trials &&
+                api.engines.contains(engine_of(c.choice)) && (c.workspace_bytes > 0 || api.has_one_without_workspace);
      }},
 }};
 
@@ -100,7 +110,8 @@ std::vector<std::size_t> plan_trials(std::vector<key::Candidate>& candidates, co
     if (context.fallback_below >= 0) {
         std::set<key::Choice> others;
         for (const key::Candidate& candidate : candidates) {
-            if (usable(candidate) && candidate.mode != abi::k_mode_fallback) {
+            if (usable(candidate) && candidate.mode != abi::k_mode_fallback &&
+                std::holds_alternative<key::GraphChoice>(candidate.choice)) {
                 others.insert(candidate.choice);
             }
         }
@@ -120,9 +131,10 @@ std::vector<std::size_t> plan_trials(std::vector<key::Candidate>& candidates, co
         }
         candidate.not_run.clear();
         kept.choices.insert(candidate.choice);
-        kept.engines.insert(engine_of(candidate.choice));
-        kept.nb_trials += 1;
-        kept.has_one_without_workspace |= candidate.workspace_bytes == 0;
+        Kept::OfApi& api = kept.apis[candidate.choice.index()];
+        api.engines.insert(engine_of(candidate.choice));
+        api.nb_trials += 1;
+        api.has_one_without_workspace |= candidate.workspace_bytes == 0;
         trials.push_back(index);
     }
     if (context.hopeless) {

@@ -25,12 +25,14 @@ struct PruningContext {
     std::int64_t workspace_limit_bytes = -1;         // -1: none
     std::span<const key::Choice> denied{};           // by a person: they may fault, so they are not even run
     std::optional<abi::MathType> descriptor_math{};  // legacy: what the program's descriptor allows
+    // False for a candidate that rounds in a way the program does not allow. Empty: all are allowed.
+    std::function<bool(const key::Candidate&)> numerics_allowed{};
     // The FALLBACK list holds slow engines that work nearly everywhere (up to 100 ms a launch where others take 30 us)
     // and engines that take 0.6 s to compile: it is measured only if the other lists have fewer usable configurations
     // than this. -1: always.
     int fallback_below = -1;
-    // Measure about this many: the library's first ones, but also at least one of each engine and one that needs no
-    // workspace. -1: all.
+    // Measure about this many of each API: the library's first ones, but also at least one of each engine and one that
+    // needs no workspace. -1: all.
     int most_trials = -1;
     // True for a candidate known to lose nearly always: measured after all others, so that a short budget is not
     // spent on it. Empty: none is known.

@@ -29,6 +29,19 @@ using namespace cudnn_tune;  // NOLINT: the exported functions are outside any n
         abi::AlgorithmPreference preference, std::size_t memory_limit_bytes, int *algorithm
 #define ARGUMENTS_get_v6 handle, a_desc, b_desc, conv_desc, c_desc, preference, memory_limit_bytes, algorithm
 #define NEW_CLIENT_get_v6 true
+#define PARAMETERS_workspace_size                                                                          \
+    abi::Handle handle, const void *a_desc, const void *b_desc, const void *conv_desc, const void *c_desc, \
+        int algorithm, std::size_t *bytes
+#define ARGUMENTS_workspace_size handle, a_desc, b_desc, conv_desc, c_desc, algorithm, bytes
+#define NEW_CLIENT_workspace_size true
+#define PARAMETERS_convolve                                                                                      \
+    abi::Handle handle, const void *alpha, const void *a_desc, const void *a, const void *b_desc, const void *b, \
+        const void *conv_desc, int algorithm, void *workspace, std::size_t workspace_bytes, const void *beta,    \
+        const void *c_desc, void *c
+#define ARGUMENTS_convolve \
+    handle, alpha, a_desc, a, b_desc, b, conv_desc, algorithm, workspace, workspace_bytes, beta, c_desc, c
+// A client that chooses algorithms by itself asks for none before.
+#define NEW_CLIENT_convolve true
 #define PARAMETERS_backend_create int type, abi::BackendDescriptor *descriptor
 #define ARGUMENTS_backend_create type, descriptor
 #define NEW_CLIENT_backend_create (type != abi::k_variant_pack_descriptor)

@@ -99,6 +99,58 @@ inline abi::Status get_v6(const CallTarget& target, key::Direction direction, ab
     });
 }
 
+// As engine_for(), for calls that only mean something to an engine that has answered a question before.
+[[nodiscard]] inline const EngineApi* loaded_engine_for(const CallTarget& target) {
+    return target.library != nullptr && !t_inside ? g_engine.load(std::memory_order_acquire) : nullptr;
+}
+
+inline abi::Status workspace_size(const CallTarget& target, key::Direction direction, abi::Handle handle,
+                                  const void* a_desc, const void* b_desc, const void* conv_desc, const void* c_desc,
+                                  int algorithm, std::size_t* bytes) {
+    const EngineApi* api = loaded_engine_for(target);
+    if (api != nullptr && api->workspace_size != nullptr) {
+        const WorkspaceCall call{
+            static_cast<std::uint8_t>(direction), handle, a_desc, b_desc, conv_desc, c_desc, algorithm, bytes};
+        const ReentrancyGuard guard(target.library);
+        abi::Status status = abi::k_success;
+        if (api->workspace_size(&target.library->api, &call, &status)) {
+            return status;
+        }
+    }
+    const auto real = reinterpret_cast<abi::GetWorkspaceSizeFn>(target.function);
+    return real(handle, a_desc, b_desc, conv_desc, c_desc, algorithm, bytes);
+}
+
+inline abi::Status convolve(const CallTarget& target, key::Direction direction, abi::Handle handle, const void* alpha,
+                            const void* a_desc, const void* a, const void* b_desc, const void* b, const void* conv_desc,
+                            int algorithm, void* workspace, std::size_t workspace_bytes, const void* beta,
+                            const void* c_desc, void* c) {
+    const EngineApi* api = loaded_engine_for(target);
+    if (api != nullptr && api->convolve != nullptr) {
+        const ConvolutionCall call{static_cast<std::uint8_t>(direction),
+                                   handle,
+                                   alpha,
+                                   a_desc,
+                                   a,
+                                   b_desc,
+                                   b,
+                                   conv_desc,
+                                   algorithm,
+                                   workspace,
+                                   workspace_bytes,
+                                   beta,
+                                   c_desc,
+                                   c};
+        const ReentrancyGuard guard(target.library);
+        abi::Status status = abi::k_success;
+        if (api->convolve(&target.library->api, &call, &status)) {
+            return status;
+        }
+    }
+    const auto real = reinterpret_cast<abi::ConvolutionFn>(target.function);
+    return real(handle, alpha, a_desc, a, b_desc, b, conv_desc, algorithm, workspace, workspace_bytes, beta, c_desc, c);
+}
+
 // Variant packs are made, filled and destroyed in every training step and tell nothing about a graph: what can be seen
 // to be one is forwarded without a look at the engine.
 inline abi::Status backend_create(const CallTarget& target, int type, abi::BackendDescriptor* descriptor) {

@@ -127,8 +127,8 @@ std::vector<key::Candidate> LegacyQuestion::still_accepted(const std::vector<key
     accepted.reserve(candidates.size());
     for (const key::Candidate& candidate : candidates) {
         const auto* const choice = std::get_if<key::LegacyChoice>(&candidate.choice);
-        if (choice != nullptr &&
-            (candidate.status != abi::k_success || m_trial.workspace_bytes(*choice) == candidate.workspace_bytes)) {
+        if (choice == nullptr || candidate.status != abi::k_success ||
+            m_trial.workspace_bytes(*choice) == candidate.workspace_bytes) {
             accepted.push_back(candidate);
         }
     }

@@ -12,7 +12,7 @@ namespace cudnn_tune::tune {
 // The call's descriptors by role.
 [[nodiscard]] cudnn::LegacyDescriptors descriptors_of(const LegacyCall&);
 
-class LegacyQuestion final : public Question {
+class LegacyQuestion : public Question {
   public:
     LegacyQuestion(const cudnn::RealCudnn& real, const LegacyCall& call, const cudnn::LegacyKey& legacy_key,
                    key::KeyText key);
@@ -23,6 +23,10 @@ class LegacyQuestion final : public Question {
     [[nodiscard]] bool stream_is_still(abi::CuStream stream) override { return m_trial.stream() == stream; }
     [[nodiscard]] std::int64_t offered_workspace_bytes() const override;
     [[nodiscard]] std::vector<key::Candidate> candidates() override;
+    // A record may hold graph configurations, too (upgrade_question.hpp).
+    [[nodiscard]] bool can_run(const key::Candidate& candidate) const override {
+        return std::holds_alternative<key::LegacyChoice>(candidate.choice);
+    }
     [[nodiscard]] Status take_tensors(measure::Scratch&) override;
     [[nodiscard]] Status take_workspace(measure::Scratch&, std::int64_t bytes) override;
     [[nodiscard]] abi::Status prepare(std::size_t slot, const key::Candidate&) override;
@@ -30,8 +34,13 @@ class LegacyQuestion final : public Question {
     void release(std::size_t) override {}
 
     // The candidates of a record that the real library accepts now with the same workspace, in the same order; failed
-    // ones are kept as they are. For the first time that a process serves a record.
+    // ones and graph configurations are kept as they are. For the first time that a process serves a record.
     [[nodiscard]] std::vector<key::Candidate> still_accepted(const std::vector<key::Candidate>&);
+
+  protected:
+    [[nodiscard]] const LegacyCall& call() const { return m_call; }
+    // Where the tensors and the workspace are; known after take_tensors() and take_workspace().
+    [[nodiscard]] const cudnn::LegacyBuffers& buffers() const { return m_buffers; }
 
   private:
     const LegacyCall& m_call;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "key/environment.hpp"
+#include "measure/capture.hpp"
 #include "select/legacy_answer.hpp"
 #include "select/policy_filter.hpp"
 #include "tune/legacy_question.hpp"
@@ -45,6 +47,16 @@ std::int64_t covered_bytes(const cache::Record& record) {
         }
     }
     return covered;
+}
+
+select::NumericsRules numerics_rules(const std::string& environment_text, abi::MathType math_type) {
+    select::NumericsRules rules;
+    rules.math_type = math_type;
+    if (const auto environment = key::parse_environment(environment_text)) {
+        rules.compute_major = environment->compute_major;
+        rules.tf32_forbidden = environment->tf32 == "0";
+    }
+    return rules;
 }
 
 }  // namespace
@@ -102,23 +114,32 @@ bool LegacyService::select(const CudnnLibrary& given, const LegacyCall& call, ab
     return true;
 }
 
-LegacyService::Found LegacyService::find_or_tune(const Library& library, const LegacyCall& call,
+LegacyService::Found LegacyService::find_or_tune(Library& library, const LegacyCall& call,
                                                  const cudnn::LegacyKey& key) {
     Statistics& statistics = m_context.statistics();
-    const std::string* const environment = m_context.environment(const_cast<Library&>(library), key.device);
+    const std::string* const environment = m_context.environment(library, key.device);
     if (environment == nullptr) {
         statistics.add(Counter::forwarded);
         statistics.add(Counter::no_device);
         return {};
     }
-    LegacyQuestion question(
-        library.real, call, key,
-        {key::to_text(cudnn::problem_of(key)), key::to_text(key::ApiPart(cudnn::api_part_of(key))), *environment});
-    const select::Terms terms = select::terms_for(m_context.policy(), question.key());
-    const Tuner::Reply reply = m_context.tuner().answer(question, m_context.driver());
+    key::KeyText text{key::to_text(cudnn::problem_of(key)), key::to_text(key::ApiPart(cudnn::api_part_of(key))),
+                      *environment};
+    const select::Terms terms = select::terms_for(m_context.policy(), text);
+    std::unique_ptr<LegacyQuestion> question;
+    const UpgradeQuestion* upgradable = nullptr;
+    if (terms.upgrade && library.real.graph_complete) {
+        auto both = std::make_unique<UpgradeQuestion>(library.real, call, key, std::move(text),
+                                                      numerics_rules(*environment, key.convolution.math_type));
+        upgradable = both.get();
+        question = std::move(both);
+    } else {
+        question = std::make_unique<LegacyQuestion>(library.real, call, key, std::move(text));
+    }
+    const Tuner::Reply reply = m_context.tuner().answer(*question, m_context.driver());
     Found found;
     if (!reply.record) {
-        if (const auto unmeasured = unmeasured_record(question, terms)) {
+        if (const auto unmeasured = unmeasured_record(*question, terms)) {
             found.unmeasured = make_answer(*unmeasured, terms, offered_bytes(call));
             found.answer = found.unmeasured.get();
         }
@@ -127,23 +148,26 @@ LegacyService::Found LegacyService::find_or_tune(const Library& library, const L
     found.measured_now = reply.measured_now;
     Tuner::RecordPtr record = reply.record;
     if (!reply.measured_now) {
-        auto accepted = question.still_accepted(record->candidates);
+        auto accepted = question->still_accepted(record->candidates);
         if (accepted.size() != record->candidates.size()) {
             statistics.add(Counter::entry_refused);
-            log_debug("the library no longer accepts some candidates of " + question.key().problem);
+            log_debug("the library no longer accepts some candidates of " + question->key().problem);
             auto reduced = std::make_shared<cache::Record>(*record);
             reduced->candidates = std::move(accepted);
             record = std::move(reduced);
         }
     }
+    auto answer = make_answer(*record, terms, offered_bytes(call));
+    if (upgradable != nullptr && answer->record != nullptr) {
+        upgrade(library, call, key, *upgradable, terms, *answer);
+    }
     const bool first = m_answers.find(key) == nullptr;
-    found.answer = m_answers.put(key, make_answer(*record, terms, offered_bytes(call)), first);
+    found.answer = m_answers.put(key, std::move(answer), first);
     return found;
 }
 
-std::unique_ptr<const LegacyService::Answer> LegacyService::make_answer(const cache::Record& record,
-                                                                        const select::Terms& terms,
-                                                                        std::int64_t offered) {
+std::unique_ptr<LegacyService::Answer> LegacyService::make_answer(const cache::Record& record,
+                                                                  const select::Terms& terms, std::int64_t offered) {
     auto answer = std::make_unique<Answer>();
     // If a larger workspace could not be used now, this process need not try that again for the same size.
     answer->covered_workspace_bytes = std::max(covered_bytes(record), offered);
@@ -154,12 +178,62 @@ std::unique_ptr<const LegacyService::Answer> LegacyService::make_answer(const ca
     return answer;
 }
 
+void LegacyService::upgrade(Library& library, const LegacyCall& call, const cudnn::LegacyKey& key,
+                            const UpgradeQuestion& question, const select::Terms& terms, Answer& answer) {
+    if (terms.pin) {
+        return;
+    }
+    const measure::Driver* const driver = m_context.driver();
+    abi::Stream stream = nullptr;
+    const bool build_now = driver != nullptr && library.real.get_stream(call.handle, &stream) == abi::k_success &&
+                           !measure::is_capturing(*driver, stream);
+    cache::Record record = *answer.record;
+    for (;;) {
+        select::UpgradedRecord upgraded =
+            select::upgraded(record, question.problem(), question.numerics(), terms.objective);
+        const cache::GraphChoice* refused = nullptr;
+        answer.offers.clear();
+        for (const select::Upgrade& upgrade : upgraded.upgrades) {
+            // Programs take the first; the plans of the others are built when they are run.
+            auto offer =
+                m_upgrades.offer(library, call.handle, key, record.key, upgrade, build_now && answer.offers.empty());
+            if (offer == nullptr) {
+                refused = &upgrade.configuration;
+                break;
+            }
+            answer.offers.push_back(std::move(offer));
+        }
+        if (refused == nullptr) {
+            answer.record = std::make_shared<const cache::Record>(std::move(upgraded.record));
+            return;
+        }
+        m_context.statistics().add(Counter::rebuild_failed);
+        std::erase_if(record.candidates,
+                      [&](const key::Candidate& candidate) { return candidate.choice == key::Choice(*refused); });
+    }
+}
+
+void LegacyService::name_offers(const Answer& answer, int algorithm, abi::MathType math_type,
+                                std::size_t workspace_bytes) {
+    for (const UpgradeService::OfferPtr& offer : answer.offers) {
+        const select::Upgrade& upgrade = offer->upgrade;
+        if (upgrade.carrier.algorithm == algorithm && upgrade.carrier.math_type == math_type &&
+            static_cast<std::size_t>(upgrade.plan_workspace_bytes) <= workspace_bytes) {
+            m_upgrades.name(*offer);
+        }
+    }
+}
+
 bool LegacyService::write_answer(const Answer& answer, const LegacyCall& call, abi::MathType descriptor_math) {
     if (call.kind == LegacyQuestionKind::get_v6) {
         const auto algorithm =
             select::single_legacy_algorithm(*answer.record, descriptor_math, call.preference, call.memory_limit_bytes);
         if (algorithm) {
             *call.algorithm = *algorithm;
+            const std::size_t limit_bytes = call.preference == abi::k_prefer_fastest ? SIZE_MAX
+                                            : call.preference == abi::k_no_workspace ? 0
+                                                                                     : call.memory_limit_bytes;
+            name_offers(answer, *algorithm, descriptor_math, limit_bytes);
         }
         return algorithm.has_value();
     }
@@ -174,6 +248,13 @@ bool LegacyService::write_answer(const Answer& answer, const LegacyCall& call, a
         select::fill_legacy_array(*answer.record, question, {call.results, static_cast<std::size_t>(call.requested)});
     if (count > 0) {
         *call.returned = count;
+    }
+    if (!answer.offers.empty()) {
+        for (const abi::AlgoPerf& entry : std::span(call.results, static_cast<std::size_t>(count))) {
+            if (entry.status == abi::k_success) {
+                name_offers(answer, entry.algo, entry.math_type, entry.memory);
+            }
+        }
     }
     return count > 0;
 }

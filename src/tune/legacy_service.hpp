@@ -7,12 +7,14 @@
 #include "entry/engine_api.h"
 #include "tune/answer_table.hpp"
 #include "tune/context.hpp"
+#include "tune/upgrade_question.hpp"
+#include "tune/upgrade_service.hpp"
 
 namespace cudnn_tune::tune {
 
 class LegacyService {
   public:
-    explicit LegacyService(Context& context) : m_context(context) {}
+    LegacyService(Context& context, UpgradeService& upgrades) : m_context(context), m_upgrades(upgrades) {}
 
     // True: *status is the answer. False: nothing was written, and the real call must be made. Any thread.
     [[nodiscard]] bool select(const CudnnLibrary&, const LegacyCall&, abi::Status* status);
@@ -25,6 +27,8 @@ class LegacyService {
         // Calls that bring more workspace than this may find candidates unmeasured that would then fit.
         std::int64_t covered_workspace_bytes = 0;
         bool is_measured = true;
+        // Plans that this answer names if it holds their carriers.
+        std::vector<UpgradeService::OfferPtr> offers;
     };
     // How one question came to its answer.
     struct Found {
@@ -32,12 +36,17 @@ class LegacyService {
         bool measured_now = false;
         std::unique_ptr<const Answer> unmeasured{};  // owns `answer` if it is good for this question only
     };
-    [[nodiscard]] Found find_or_tune(const Library&, const LegacyCall&, const cudnn::LegacyKey&);
-    [[nodiscard]] std::unique_ptr<const Answer> make_answer(const cache::Record&, const select::Terms&,
-                                                            std::int64_t offered_bytes);
-    [[nodiscard]] static bool write_answer(const Answer&, const LegacyCall&, abi::MathType descriptor_math);
+    [[nodiscard]] Found find_or_tune(Library&, const LegacyCall&, const cudnn::LegacyKey&);
+    [[nodiscard]] std::unique_ptr<Answer> make_answer(const cache::Record&, const select::Terms&,
+                                                      std::int64_t offered_bytes);
+    // Puts graph configurations in the place of algorithms where they are preferred and can be built.
+    void upgrade(Library&, const LegacyCall&, const cudnn::LegacyKey&, const UpgradeQuestion&, const select::Terms&,
+                 Answer&);
+    [[nodiscard]] bool write_answer(const Answer&, const LegacyCall&, abi::MathType descriptor_math);
+    void name_offers(const Answer&, int algorithm, abi::MathType, std::size_t workspace_bytes);
 
     Context& m_context;
+    UpgradeService& m_upgrades;
     AnswerTable<cudnn::LegacyKey, Answer> m_answers;
 };
 

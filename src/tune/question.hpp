@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "cache/record.hpp"
 #include "key/candidate.hpp"
 #include "key/problem_text.hpp"
 #include "measure/driver.hpp"
@@ -33,6 +34,12 @@ class Question {
     [[nodiscard]] virtual std::int64_t offered_workspace_bytes() const = 0;
     // All candidates, in the library's own order; empty if it refuses the question.
     [[nodiscard]] virtual std::vector<key::Candidate> candidates() = 0;
+    // False for a candidate whose rounding the program's descriptors do not allow.
+    [[nodiscard]] virtual bool allows(const key::Candidate&) const { return true; }
+    // False for a candidate of a record that is none of this question's: it is kept as it is.
+    [[nodiscard]] virtual bool can_run(const key::Candidate&) const { return true; }
+    // True if the record was measured without a kind of candidates that this question has.
+    [[nodiscard]] virtual bool lacks_candidates(const cache::Record&) const { return false; }
     // Memory for the tensors, then for the largest workspace that will be used.
     [[nodiscard]] virtual Status take_tensors(measure::Scratch&) = 0;
     [[nodiscard]] virtual Status take_workspace(measure::Scratch&, std::int64_t bytes) = 0;

@@ -31,6 +31,9 @@ enum class Counter : std::uint8_t {
     entry_refused,   // the real library no longer accepts an entry of the file
     rebuild_failed,  // a configuration did not finalize
     not_stored,      // a measurement could not be written
+    upgraded,        // convolutions of legacy programs that a graph plan ran
+    upgrade_unfit,   // convolutions with an upgraded algorithm that the plan did not fit: the real one ran
+    upgrade_failed,  // plans that failed when the program ran them, dropped for the process
     choosing_ns,     // time spent in questions that were not plain hits
     measuring_ns,    // of that, measuring
     count,

@@ -12,10 +12,13 @@ bool needs_measuring(const cache::Record& record, const Question& question) {
         return false;
     }
     if (record.candidates.empty() || record.status == cache::RecordStatus::wanted ||
-        record.status == cache::RecordStatus::retired) {
+        record.status == cache::RecordStatus::retired || question.lacks_candidates(record)) {
         return true;
     }
     return std::any_of(record.candidates.begin(), record.candidates.end(), [&](const key::Candidate& candidate) {
+        if (!question.can_run(candidate)) {
+            return false;
+        }
         return candidate.not_run == k_not_run_budget ||
                (candidate.not_run == k_not_run_workspace &&
                 candidate.workspace_bytes <= question.offered_workspace_bytes());

@@ -111,6 +111,18 @@ class QuestionRunner final : public measure::Runner {
     std::optional<measure::CrashWatch> m_watch;
 };
 
+// Tells a forked child whether a thread of its parent was in the slow path.
+class TakenMark {
+  public:
+    explicit TakenMark(std::atomic<bool>& taken) : m_taken(taken) { m_taken.store(true); }
+    TakenMark(const TakenMark&) = delete;
+    TakenMark& operator=(const TakenMark&) = delete;
+    ~TakenMark() { m_taken.store(false); }
+
+  private:
+    std::atomic<bool>& m_taken;
+};
+
 }  // namespace
 
 Tuner::Tuner(const Settings& settings, cache::Cache* cache, Statistics& statistics, Clock& clock)
@@ -161,11 +173,7 @@ Tuner::Reply Tuner::find_or_measure(Question& question, const measure::Driver* d
     if (!slow_path.try_lock_for(patience)) {
         return decline(capturing ? Counter::capturing : Counter::wait);
     }
-    m_slow_path_taken.store(true);
-    struct Leave {
-        std::atomic<bool>& taken;
-        ~Leave() { taken.store(false); }
-    } const leave{m_slow_path_taken};
+    const TakenMark mark(m_slow_path_taken);
 
     const key::KeyText& key = question.key();
     const Digest digest = key.digest();
@@ -234,15 +242,20 @@ Tuner::Reply Tuner::find_or_measure(Question& question, const measure::Driver* d
             return {newer};
         }
     }
-    const Reply reply = measure_and_publish(question, *driver, known);
+    const Reply reply = measure_and_publish(question, *driver, known, has_answer);
     return reply.record || !has_answer ? reply : Reply{known};
 }
 
-Tuner::Reply Tuner::measure_and_publish(Question& question, const measure::Driver& driver, const RecordPtr& known) {
+Tuner::Reply Tuner::measure_and_publish(Question& question, const measure::Driver& driver, const RecordPtr& known,
+                                        bool has_answer) {
     const std::int64_t start_ns = m_clock.monotonic_ns();
     auto record = measure(question, driver, known);
     const std::int64_t took_ns = m_clock.monotonic_ns() - start_ns;
     m_statistics.add(Counter::measuring_ns, took_ns);
+    if (!record && has_answer) {
+        m_hopeless.insert_or_assign(question.key().digest(), question.offered_workspace_bytes());
+        return {};
+    }
     if (!record) {
         log_debug("not measured: " + record.error().message + ": " + question.key().problem);
         if (record.error().category == ErrorCategory::io) {
@@ -285,6 +298,7 @@ Result<cache::Record> Tuner::measure(Question& question, const measure::Driver& 
     }
     const std::int64_t offered_bytes = question.offered_workspace_bytes();
     select::PruningContext context;
+    context.numerics_allowed = [&question](const key::Candidate& candidate) { return question.allows(candidate); };
     context.most_trials = most_trials(m_settings.effort);
     context.denied = known ? std::span(known->denied) : std::span<const key::Choice>();
     context.fallback_below = m_settings.effort == Effort::exhaustive ? -1 : k_enough_without_fallback;
@@ -301,6 +315,9 @@ Result<cache::Record> Tuner::measure(Question& question, const measure::Driver& 
         order = largest_bytes > 0 ? trials_of(candidates, context) : std::vector<std::size_t>{};
     }
     tell_memory_from_workspace(candidates, offered_bytes);
+    if (order.empty() && known && known->status != cache::RecordStatus::wanted) {
+        return Error{ErrorCategory::not_found, "nothing is left to measure"};
+    }
     auto timer = measure::EventTimer::create(driver, *stream);
     if (!timer) {
         return timer.error();
@@ -323,6 +340,10 @@ Result<cache::Record> Tuner::measure(Question& question, const measure::Driver& 
     if (std::none_of(candidates.begin(), candidates.end(), [](const key::Candidate& c) { return c.measured(); })) {
         return Error{ErrorCategory::gpu, "no candidate ran"};
     }
+    if (known) {
+        std::copy_if(known->candidates.begin(), known->candidates.end(), std::back_inserter(candidates),
+                     [&](const key::Candidate& candidate) { return !question.can_run(candidate); });
+    }
     cache::Record record;
     record.key = question.key();
     record.revision = known ? known->revision + 1 : 1;
@@ -342,6 +363,40 @@ void Tuner::note_wanted(Question& question, const RecordPtr& known) {
     record.key = question.key();
     record.status = cache::RecordStatus::wanted;
     [[maybe_unused]] const RecordPtr stored = publish(std::move(record));
+}
+
+void Tuner::mark_failed(const key::KeyText& key, const key::GraphChoice& choice, abi::Status status) {
+    if (m_cache == nullptr || m_settings.mode == Mode::read || m_settings.mode == Mode::strict ||
+        !usable_in_this_process() || m_child_state.load() != ChildState::parent) {
+        return;
+    }
+    // A convolution of the program is waiting. If another thread measures, the next process finds out again.
+    const std::unique_lock slow_path(m_slow_path, std::try_to_lock);
+    if (!slow_path.owns_lock()) {
+        return;
+    }
+    const TakenMark mark(m_slow_path_taken);
+    m_cache->refresh();
+    const RecordPtr known = m_cache->find(key, key.digest());
+    if (!known || known->status == cache::RecordStatus::pinned || known->status == cache::RecordStatus::retired) {
+        return;
+    }
+    cache::Record marked = *known;
+    for (key::Candidate& candidate : marked.candidates) {
+        if (candidate.choice == key::Choice(choice)) {
+            candidate.status = status;
+            candidate.time_ns = -1;
+            candidate.spread_ns = -1;
+            candidate.samples = 0;
+            candidate.not_run = "status";
+        }
+    }
+    if (marked.candidates == known->candidates) {
+        return;  // another process has said so already
+    }
+    marked.revision = known->revision + 1;
+    select::sort_by_preference(marked);
+    [[maybe_unused]] const RecordPtr stored = publish(std::move(marked));
 }
 
 Tuner::RecordPtr Tuner::publish(cache::Record record) {

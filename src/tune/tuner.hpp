@@ -31,11 +31,15 @@ class Tuner {
     // The record to serve for the question, without what it denies. `driver` may be null.
     [[nodiscard]] Reply answer(Question&, const measure::Driver* driver);
 
+    // A configuration of the key's record was measured here or elsewhere but failed when the program ran it: writes
+    // that down in a new revision. Never waits for another thread.
+    void mark_failed(const key::KeyText& key, const key::GraphChoice& choice, abi::Status status);
+
   private:
     [[nodiscard]] Reply find_or_measure(Question&, const measure::Driver*);
     [[nodiscard]] Reply decline(Counter reason);
     [[nodiscard]] bool usable_in_this_process();
-    [[nodiscard]] Reply measure_and_publish(Question&, const measure::Driver&, const RecordPtr& known);
+    [[nodiscard]] Reply measure_and_publish(Question&, const measure::Driver&, const RecordPtr& known, bool has_answer);
     [[nodiscard]] Result<cache::Record> measure(Question&, const measure::Driver&, const RecordPtr& known);
     void note_wanted(Question&, const RecordPtr& known);
     [[nodiscard]] RecordPtr publish(cache::Record);

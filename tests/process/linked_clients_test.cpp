@@ -74,6 +74,41 @@ TEST(LinkedClient, WhatTheEngineAsksCudnnIsForwardedAndNotCounted) {
     EXPECT_EQ(result.times_told("get_v7"), 1);
 }
 
+std::string convolutions(const std::string& size, const std::string& status) {
+    std::string lines;
+    for (const char* const direction : {"0", "1", "2"}) {
+        lines += std::string(direction) + ": size 0 " + size + ", convolution " + status + "\n";
+    }
+    return lines;
+}
+
+// The fake returns the sum of the arguments, which are 1 to 4096.
+TEST(LinkedClient, ConvolutionsReachTheRealLibraryWithTheirOwnArguments) {
+    for (const Engine engine : {Engine::listening, Engine::missing, Engine::unwanted}) {
+        const VictimResult result = run_victim({"process_linked9", "ask-and-convolve"}, {.engine = engine});
+        EXPECT_EQ(result.out, convolutions("9", "8191")) << describe(result);
+        for (const char* const direction : {"0", "1", "2"}) {
+            const int told = engine == Engine::listening ? 1 : 0;
+            EXPECT_EQ(result.times_told("workspace_size:" + std::string(direction) + ":5 90000"), told);
+            EXPECT_EQ(result.times_told("convolve:" + std::string(direction) +
+                                        ":1,2,4,8,16,32,64,128,256,512,1024,2048,4096 90000"),
+                      told);
+        }
+    }
+}
+
+TEST(LinkedClient, ConvolutionsThatTheEngineAnswersAreNotMadeAgain) {
+    const VictimResult result = run_victim({"process_linked9", "ask-and-convolve"}, {.engine = Engine::answering});
+    EXPECT_EQ(result.out, convolutions("100", "100")) << describe(result);
+}
+
+// No answer can have named an algorithm, and the first convolution may be one under capture.
+TEST(LinkedClient, ConvolutionsAloneDoNotLoadTheEngine) {
+    const VictimResult result = run_victim({"process_linked9", "convolve"}, {.engine = Engine::answering});
+    EXPECT_EQ(result.out, convolutions("9", "8191")) << describe(result);
+    EXPECT_EQ(result.times_told("open"), 0);
+}
+
 TEST(LinkedClient, PluginOpenedWithRtldLocalIsCaught) {
     const VictimResult result = run_victim({"process_opener", "plugins", in_root("plugin9.so")});
     EXPECT_EQ(result.out, "plugin9: " + k_real9 + "plugin9: " + k_real9) << describe(result);

@@ -7,6 +7,17 @@
 //   get=N find=N findex=N,BYTES get6=PREFERENCE,LIMIT   a question; N is the count that is asked for
 //   run                   the convolution, with the algorithm that the last question gave first
 //   launch                the same without looking at the output
+//   prepare enqueue       run in two steps: memory, and the call alone
+//   keep                  the questions that follow are about the same descriptors, and the memory stays
+//   pick=N                the algorithm of its entry N instead, as if that had been first
+//   algo=N                an algorithm of the program's own
+//   alpha=F beta=F        of the runs that follow
+//   misalign=x|w|y|none   this tensor lies 4 bytes further
+//   inplace=yes|no        the result is written over the first operand
+//   workspace=BYTES|none  what the runs bring, whatever the answer says
+//   math_of=entry|program the runs set the entry's math type, or leave what the question was asked with
+//   size                  cudnnGetConvolution*WorkspaceSize for that algorithm
+//   new_handle            destroys the handle and makes one
 //   device=N              another GPU, with a handle of its own
 //   shapes=N,QUESTION     the question for N different problems
 //   stream=blocking|non_blocking|legacy   of the handle
@@ -18,11 +29,13 @@
 //   move_while=N,QUESTION a thread moves the handle from stream to stream while this one asks for N problems
 //   sticky                what the driver says now
 //   threads=N,same|different,QUESTION
+//   run_threads=N,M       N threads with handles of their own ask and run the convolution M times each
 // and those of interpreter.hpp.
 #include <algorithm>
 #include <atomic>
 #include <cinttypes>
 #include <cstring>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -65,13 +78,24 @@ class Client {
 
     void use_handle_of(const Client& other) { m_handle = other.m_handle; }
 
+    struct RunOptions {
+        float alpha = 1;
+        float beta = 0;
+        std::string misaligned = "none";
+        bool in_place = false;
+        std::optional<std::size_t> workspace_bytes;
+        bool math_of_entry = true;
+    } run_options;
     ProblemOptions options;
     Direction direction = Direction::forward;
     std::set<std::string> nulls;
     bool wrong = false;
+    bool keeps_problem = false;
 
     std::string ask(const Question& question) {
-        m_problem = std::make_unique<LegacyProblem>(options);
+        if (!keeps_problem || m_problem == nullptr) {
+            m_problem = std::make_unique<LegacyProblem>(options);
+        }
         const LegacyProblem other({options.shape + 1, options.math, options.type});
         LegacyProblem::Triple d = m_problem->descriptors(direction);
         if (wrong) {
@@ -92,25 +116,62 @@ class Client {
         const int status =
             question.kind == "findex" ? find_ex(question, d, count, array) : call_array(question, d, count, array);
         m_best = results[0];
+        m_results = results;
         return text + " status=" + std::to_string(status) + " returned=" + std::to_string(returned) + text_of(results);
     }
 
-    void run(bool shows_output) {
-        m_problem->allocate();
+    void pick(std::size_t entry) { m_best = m_results.at(entry); }
+    void pick_own(int algorithm) { m_best.algo = algorithm; }
+    // Destroys the old one, so that its address may come again.
+    void make_new_handle() {
+        require(cudnn().cudnnDestroy(m_handle) == 0, "cudnnDestroy");
+        open_handle();
+    }
+
+    void size() const {
         const LegacyProblem::Triple d = m_problem->descriptors(direction);
-        const LegacyProblem::Triple at = m_problem->buffers(direction);
-        require(cudnn().cudnnSetConvolutionMathType(m_problem->convolution, m_best.math_type) == 0, "the math type");
-        const DeviceBuffer workspace(m_best.memory / 4 + 1);
-        const float one = 1;
-        const float zero = 0;
-        const auto real = direction == Direction::forward         ? cudnn().cudnnConvolutionForward
-                          : direction == Direction::backward_data ? cudnn().cudnnConvolutionBackwardData
-                                                                  : cudnn().cudnnConvolutionBackwardFilter;
-        const int status = real(m_handle, &one, d.a, at.a, d.b, at.b, m_problem->convolution, m_best.algo,
-                                workspace.get(), m_best.memory, &zero, d.c, at.c);
+        const auto real = direction == Direction::forward ? cudnn().cudnnGetConvolutionForwardWorkspaceSize
+                          : direction == Direction::backward_data
+                              ? cudnn().cudnnGetConvolutionBackwardDataWorkspaceSize
+                              : cudnn().cudnnGetConvolutionBackwardFilterWorkspaceSize;
+        std::size_t bytes = 77;
+        const int status = real(m_handle, d.a, d.b, m_problem->convolution, d.c, m_best.algo, &bytes);
+        std::printf("size: status=%d bytes=%zu\n", status, bytes);
+    }
+
+    void prepare() {
+        m_problem->allocate();
+        m_workspace = std::make_unique<DeviceBuffer>(workspace_bytes() / 4 + 1);
+    }
+    void run(bool shows_output) {
+        prepare();
+        const int status = enqueue();
         std::printf("run: status=%d output=%016" PRIx64 "\n", status,
                     status == 0 && shows_output ? m_problem->output_hash(direction) : 0);
     }
+    int enqueue() {
+        const LegacyProblem::Triple d = m_problem->descriptors(direction);
+        LegacyProblem::Triple at = m_problem->buffers(direction);
+        const LegacyProblem::Triple roles = LegacyProblem::ordered(direction, &m_x_role, &m_w_role, &m_y_role);
+        for (const auto& [pointer, role] : {std::pair(&at.a, roles.a), {&at.b, roles.b}, {&at.c, roles.c}}) {
+            if (*static_cast<const std::string*>(role) == run_options.misaligned) {
+                *pointer = static_cast<char*>(*pointer) + 4;
+            }
+        }
+        if (run_options.in_place) {
+            at.c = at.a;
+        }
+        if (run_options.math_of_entry) {
+            require(cudnn().cudnnSetConvolutionMathType(m_problem->convolution, m_best.math_type) == 0,
+                    "the math type");
+        }
+        const auto real = direction == Direction::forward         ? cudnn().cudnnConvolutionForward
+                          : direction == Direction::backward_data ? cudnn().cudnnConvolutionBackwardData
+                                                                  : cudnn().cudnnConvolutionBackwardFilter;
+        return real(m_handle, &run_options.alpha, d.a, at.a, d.b, at.b, m_problem->convolution, m_best.algo,
+                    m_workspace->get(), workspace_bytes(), &run_options.beta, d.c, at.c);
+    }
+    [[nodiscard]] std::size_t workspace_bytes() const { return run_options.workspace_bytes.value_or(m_best.memory); }
 
     void use_stream(const std::string& kind) {
         m_stream = nullptr;
@@ -251,7 +312,12 @@ class Client {
     abi::Stream m_stream = nullptr;
     abi::Stream m_other_stream = nullptr;
     std::unique_ptr<LegacyProblem> m_problem;
+    std::unique_ptr<DeviceBuffer> m_workspace;
+    std::vector<abi::AlgoPerf> m_results;
     abi::AlgoPerf m_best{};
+    std::string m_x_role = "x";
+    std::string m_w_role = "w";
+    std::string m_y_role = "y";
 };
 
 // All threads ask at the same time; what they got is printed in the order of their numbers.
@@ -279,6 +345,24 @@ void ask_in_threads(const ProblemOptions& options, Direction direction, std::siz
     }
     for (const std::string& answer : answers) {
         say(answer);
+    }
+}
+
+void run_in_threads(const ProblemOptions& options, int count, int runs) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < count; ++i) {
+        threads.emplace_back([&] {
+            open_device();
+            Client client;
+            client.options = options;
+            static_cast<void>(client.ask({"get", {8, 0}}));
+            for (int run = 0; run < runs; ++run) {
+                client.run(true);
+            }
+        });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
     }
 }
 
@@ -334,6 +418,22 @@ class LegacyInterpreter final : public Interpreter {
             m_client.wrong = value.empty();
         } else if (name == "run" || name == "launch") {
             m_client.run(name == "run");
+        } else if (name == "keep") {
+            m_client.keeps_problem = true;
+        } else if (name == "prepare") {
+            m_client.prepare();
+        } else if (name == "enqueue") {
+            std::printf("enqueue: status=%d\n", m_client.enqueue());
+        } else if (name == "size") {
+            m_client.size();
+        } else if (name == "pick") {
+            m_client.pick(std::stoull(value));
+        } else if (name == "algo") {
+            m_client.pick_own(std::stoi(value));
+        } else if (name == "new_handle") {
+            m_client.make_new_handle();
+        } else if (set_run_option(name, value)) {
+            return true;
         } else if (name == "shapes") {
             ask_shapes(parts);
         } else if (name == "device") {
@@ -347,6 +447,8 @@ class LegacyInterpreter final : public Interpreter {
         } else if (name == "shared") {
             ask_with_one_handle(m_client, std::stoull(parts.at(0)),
                                 parse_question(parts.at(1), {parts.begin() + 2, parts.end()}));
+        } else if (name == "run_threads") {
+            run_in_threads(m_client.options, std::stoi(parts.at(0)), std::stoi(parts.at(1)));
         } else if (name == "stream") {
             m_client.use_stream(value);
         } else if (name == "begin") {
@@ -365,6 +467,26 @@ class LegacyInterpreter final : public Interpreter {
             move_while(parts);
         } else if (name == "error") {
             value == "make" ? m_client.make_error() : Client::show_error();
+        } else {
+            return false;
+        }
+        return true;
+    }
+
+    bool set_run_option(const std::string& name, const std::string& value) {
+        Client::RunOptions& options = m_client.run_options;
+        if (name == "alpha") {
+            options.alpha = std::stof(value);
+        } else if (name == "beta") {
+            options.beta = std::stof(value);
+        } else if (name == "misalign") {
+            options.misaligned = value;
+        } else if (name == "inplace") {
+            options.in_place = value == "yes";
+        } else if (name == "workspace") {
+            options.workspace_bytes = value == "none" ? std::nullopt : std::optional<std::size_t>(std::stoull(value));
+        } else if (name == "math_of") {
+            options.math_of_entry = value == "entry";
         } else {
             return false;
         }

@@ -93,7 +93,6 @@ class LegacyProblem {
     abi::FilterDescriptor w = nullptr;
     abi::ConvolutionDescriptor convolution = nullptr;
 
-  private:
     static Triple ordered(Direction direction, void* x, void* w, void* y) {
         switch (direction) {
             case Direction::forward:
@@ -106,6 +105,7 @@ class LegacyProblem {
         return {x, y, w};
     }
 
+  private:
     std::array<std::size_t, 2> m_floats{};  // of x and y, of w
     std::unique_ptr<DeviceBuffer> m_x;
     std::unique_ptr<DeviceBuffer> m_w;

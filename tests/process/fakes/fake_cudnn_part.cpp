@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
 #include "fakes/fake_functions.hpp"
 
@@ -54,6 +55,29 @@ FAKE_ARRAY(ARRAY_FUNCTION, cudnnFindConvolutionBackwardFilterAlgorithm)
 FAKE_ARRAY_EX(ARRAY_FUNCTION, cudnnFindConvolutionForwardAlgorithmEx)
 FAKE_ARRAY_EX(ARRAY_FUNCTION, cudnnFindConvolutionBackwardDataAlgorithmEx)
 FAKE_ARRAY_EX(ARRAY_FUNCTION, cudnnFindConvolutionBackwardFilterAlgorithmEx)
+#define WORKSPACE_FUNCTION(name, parameters, arguments) \
+    FAKE_EXPORT Status name parameters {                \
+        count(#name);                                   \
+        *bytes = FAKE_MAJOR;                            \
+        return k_success;                               \
+    }
+FAKE_WORKSPACE(WORKSPACE_FUNCTION, cudnnGetConvolutionForwardWorkspaceSize)
+FAKE_WORKSPACE(WORKSPACE_FUNCTION, cudnnGetConvolutionBackwardDataWorkspaceSize)
+FAKE_WORKSPACE(WORKSPACE_FUNCTION, cudnnGetConvolutionBackwardFilterWorkspaceSize)
+// The sum of all arguments, so that a lost or doubled one shows.
+#define CONVOLUTION_FUNCTION(name, parameters, arguments)                                                           \
+    FAKE_EXPORT Status name parameters {                                                                            \
+        count(#name);                                                                                               \
+        std::uintptr_t sum = workspace_bytes + static_cast<std::uintptr_t>(algorithm);                              \
+        for (const void* each : {static_cast<const void*>(handle), alpha, a, a_data, b, b_data, conv,               \
+                                 static_cast<const void*>(workspace), beta, c, static_cast<const void*>(c_data)}) { \
+            sum += reinterpret_cast<std::uintptr_t>(each);                                                          \
+        }                                                                                                           \
+        return static_cast<Status>(sum);                                                                            \
+    }
+FAKE_CONVOLUTION(CONVOLUTION_FUNCTION, cudnnConvolutionForward)
+FAKE_CONVOLUTION(CONVOLUTION_FUNCTION, cudnnConvolutionBackwardData)
+FAKE_CONVOLUTION(CONVOLUTION_FUNCTION, cudnnConvolutionBackwardFilter)
 #pragma GCC diagnostic pop
 // NOLINTEND(misc-unused-parameters)
 

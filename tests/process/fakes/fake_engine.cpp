@@ -81,6 +81,34 @@ bool select_legacy(const CudnnLibrary* library, const LegacyCall* call, abi::Sta
     return true;
 }
 
+bool workspace_size(const CudnnLibrary* library, const WorkspaceCall* call, abi::Status* status) {
+    char what[64];
+    std::snprintf(what, sizeof what, "workspace_size:%d:%d", call->direction, call->algorithm);
+    report(what, library);
+    if (!answers()) {
+        return false;
+    }
+    *call->bytes = 100 + library->index;
+    *status = abi::k_success;
+    return true;
+}
+
+// The arguments that are addresses, as numbers: what the clients of these tests pass.
+bool convolve(const CudnnLibrary* library, const ConvolutionCall* call, abi::Status* status) {
+    const auto number = [](const void* address) {
+        return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(address));
+    };
+    char what[160];
+    std::snprintf(what, sizeof what, "convolve:%d:%u,%u,%u,%u,%u,%u,%u,%d,%u,%zu,%u,%u,%u", call->direction,
+                  number(call->handle), number(call->alpha), number(call->a_desc), number(call->a),
+                  number(call->b_desc), number(call->b), number(call->conv_desc), call->algorithm,
+                  number(call->workspace), call->workspace_bytes, number(call->beta), number(call->c_desc),
+                  number(call->c));
+    report(what, library);
+    *status = 100 + static_cast<int>(library->index);
+    return answers();
+}
+
 void backend_created(const CudnnLibrary* library, int type, abi::BackendDescriptor) {
     char what[64];
     std::snprintf(what, sizeof what, "created:%d", type);
@@ -123,9 +151,17 @@ void* wrap_nvrtc(const char* name, void* real) {
 void finish() { report("finish\n"); }
 
 // FAKE_ENGINE_VERSION: what a mixed installation would bring.
-EngineApi g_api = {k_engine_api_version, select_legacy,     backend_created,
-                   backend_initialized,  backend_destroyed, backend_attribute_set,
-                   backend_results,      wrap_nvrtc,        finish};
+EngineApi g_api = {.version = k_engine_api_version,
+                   .select_legacy = select_legacy,
+                   .workspace_size = workspace_size,
+                   .convolve = convolve,
+                   .backend_created = backend_created,
+                   .backend_initialized = backend_initialized,
+                   .backend_destroyed = backend_destroyed,
+                   .backend_attribute_set = backend_attribute_set,
+                   .backend_results = backend_results,
+                   .wrap_nvrtc = wrap_nvrtc,
+                   .finish = finish};
 
 }  // namespace
 

@@ -22,6 +22,17 @@ using namespace cudnn_tune::abi;  // NOLINT: this is a C interface
          const void* c, void* c_data, int requested, int* returned, AlgoPerf* results, void* workspace,         \
          std::size_t workspace_bytes),                                                                          \
         (handle, a, a_data, b, b_data, conv, c, c_data, requested, returned, results, workspace, workspace_bytes))
+#define FAKE_WORKSPACE(FUNCTION, name)                                                                     \
+    FUNCTION(name,                                                                                         \
+             (Handle handle, const void* a, const void* b, const void* conv, const void* c, int algorithm, \
+              std::size_t* bytes),                                                                         \
+             (handle, a, b, conv, c, algorithm, bytes))
+#define FAKE_CONVOLUTION(FUNCTION, name)                                                                              \
+    FUNCTION(name,                                                                                                    \
+             (Handle handle, const void* alpha, const void* a, const void* a_data, const void* b, const void* b_data, \
+              const void* conv, int algorithm, void* workspace, std::size_t workspace_bytes, const void* beta,        \
+              const void* c, void* c_data),                                                                           \
+             (handle, alpha, a, a_data, b, b_data, conv, algorithm, workspace, workspace_bytes, beta, c, c_data))
 #define FAKE_FUNCTIONS(FUNCTION)                                                                             \
     FAKE_ARRAY(FUNCTION, cudnnGetConvolutionForwardAlgorithm_v7)                                             \
     FAKE_ARRAY(FUNCTION, cudnnGetConvolutionBackwardDataAlgorithm_v7)                                        \
@@ -32,6 +43,12 @@ using namespace cudnn_tune::abi;  // NOLINT: this is a C interface
     FAKE_ARRAY_EX(FUNCTION, cudnnFindConvolutionForwardAlgorithmEx)                                          \
     FAKE_ARRAY_EX(FUNCTION, cudnnFindConvolutionBackwardDataAlgorithmEx)                                     \
     FAKE_ARRAY_EX(FUNCTION, cudnnFindConvolutionBackwardFilterAlgorithmEx)                                   \
+    FAKE_WORKSPACE(FUNCTION, cudnnGetConvolutionForwardWorkspaceSize)                                        \
+    FAKE_WORKSPACE(FUNCTION, cudnnGetConvolutionBackwardDataWorkspaceSize)                                   \
+    FAKE_WORKSPACE(FUNCTION, cudnnGetConvolutionBackwardFilterWorkspaceSize)                                 \
+    FAKE_CONVOLUTION(FUNCTION, cudnnConvolutionForward)                                                      \
+    FAKE_CONVOLUTION(FUNCTION, cudnnConvolutionBackwardData)                                                 \
+    FAKE_CONVOLUTION(FUNCTION, cudnnConvolutionBackwardFilter)                                               \
     FUNCTION(cudnnBackendCreateDescriptor, (int type, BackendDescriptor* descriptor), (type, descriptor))    \
     FUNCTION(cudnnBackendInitialize, (BackendDescriptor descriptor), (descriptor))                           \
     FUNCTION(cudnnBackendFinalize, (BackendDescriptor descriptor), (descriptor))                             \

@@ -82,6 +82,28 @@ int run_inner() {
     return 0;
 }
 
+// Convolutions of the three directions. Every argument is a power of two. With `asks` a question comes first.
+int run_convolutions(bool asks) {
+    if (asks) {
+        victims::AlgoPerf result{};
+        int returned = 0;
+        cudnnGetConvolutionForwardAlgorithm_v7(nullptr, nullptr, nullptr, nullptr, nullptr, 1, &returned, &result);
+    }
+    const auto at = [](int bit) { return reinterpret_cast<void*>(std::uintptr_t{1} << bit); };
+    int direction = 0;
+    for (const auto& [size, convolve] :
+         {std::pair(&cudnnGetConvolutionForwardWorkspaceSize, &cudnnConvolutionForward),
+          {&cudnnGetConvolutionBackwardDataWorkspaceSize, &cudnnConvolutionBackwardData},
+          {&cudnnGetConvolutionBackwardFilterWorkspaceSize, &cudnnConvolutionBackwardFilter}}) {
+        std::size_t bytes = 0;
+        const int sized = size(at(0), at(1), at(2), at(3), at(4), 5, &bytes);
+        const int convolved =
+            convolve(at(0), at(1), at(2), at(3), at(4), at(5), at(6), 1 << 7, at(8), 1 << 9, at(10), at(11), at(12));
+        std::printf("%d: size %d %zu, convolution %d\n", direction++, sized, bytes, convolved);
+    }
+    return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -101,6 +123,9 @@ int main(int argc, char** argv) {
     }
     if (std::strcmp(what, "inner") == 0) {
         return run_inner();
+    }
+    if (std::strcmp(what, "convolve") == 0 || std::strcmp(what, "ask-and-convolve") == 0) {
+        return run_convolutions(what[0] == 'a');
     }
     if (std::strcmp(what, "chdir") == 0 && chdir("/") != 0) {
         return 1;

@@ -13,6 +13,12 @@ std::remove_pointer_t<victims::GetAlgorithmV7Fn> cudnnGetConvolutionForwardAlgor
 std::remove_pointer_t<victims::FindAlgorithmFn> cudnnFindConvolutionForwardAlgorithm;
 std::remove_pointer_t<victims::FindAlgorithmFn> cudnnFindConvolutionBackwardDataAlgorithm;
 std::remove_pointer_t<victims::FindAlgorithmExFn> cudnnFindConvolutionForwardAlgorithmEx;
+std::remove_pointer_t<victims::GetWorkspaceSizeFn> cudnnGetConvolutionForwardWorkspaceSize;
+std::remove_pointer_t<victims::GetWorkspaceSizeFn> cudnnGetConvolutionBackwardDataWorkspaceSize;
+std::remove_pointer_t<victims::GetWorkspaceSizeFn> cudnnGetConvolutionBackwardFilterWorkspaceSize;
+std::remove_pointer_t<victims::ConvolutionFn> cudnnConvolutionForward;
+std::remove_pointer_t<victims::ConvolutionFn> cudnnConvolutionBackwardData;
+std::remove_pointer_t<victims::ConvolutionFn> cudnnConvolutionBackwardFilter;
 std::remove_pointer_t<victims::BackendCreateDescriptorFn> cudnnBackendCreateDescriptor;
 std::remove_pointer_t<victims::BackendDescriptorFn> cudnnBackendInitialize;
 std::remove_pointer_t<victims::BackendDescriptorFn> cudnnBackendFinalize;

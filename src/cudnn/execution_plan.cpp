@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cudnn/execution_plan.hpp"
+
+#include <algorithm>
+
+namespace cudnn_tune::cudnn {
+namespace {
+
+abi::Status out_of_memory(const RealCudnn& real) {
+    return real.has_status_categories() ? abi::k_v9_alloc_failed : abi::k_v8_alloc_failed;
+}
+
+}  // namespace
+
+abi::Status build_plan(const RealCudnn& real, abi::Handle handle, const GraphTarget& target,
+                       const key::GraphChoice& choice, OwnDescriptor& plan) {
+    const OwnDescriptor configuration(real, abi::k_enginecfg_descriptor);
+    OwnDescriptor fresh(real, abi::k_plan_descriptor);
+    if (!configuration || !fresh) {
+        return out_of_memory(real);
+    }
+    if (const Rebuilt rebuilt = rebuild_configuration(real, target, choice, configuration.get());
+        rebuilt.status != abi::k_success) {
+        return rebuilt.status;
+    }
+    // Needed before 9.8, deprecated since: a refusal is no reason not to try.
+    [[maybe_unused]] const abi::Status handle_set =
+        set_one(real, fresh.get(), abi::k_plan_handle, abi::k_type_handle, handle);
+    abi::Status status =
+        set_one(real, fresh.get(), abi::k_plan_engine_config, abi::k_type_backend_descriptor, configuration.get());
+    if (status == abi::k_success) {
+        status = real.backend_finalize(fresh.get());
+    }
+    if (status == abi::k_success) {
+        plan = std::move(fresh);
+    }
+    return status;
+}
+
+abi::Status fill_pack(const RealCudnn& real, abi::BackendDescriptor pack, std::span<const std::int64_t> unique_ids,
+                      std::span<void* const> addresses, void* workspace) {
+    const auto count = static_cast<std::int64_t>(unique_ids.size());
+    abi::Status status =
+        real.backend_set(pack, abi::k_variant_pack_unique_ids, abi::k_type_int64, count, unique_ids.data());
+    if (status == abi::k_success) {
+        status =
+            real.backend_set(pack, abi::k_variant_pack_data_pointers, abi::k_type_void_ptr, count, addresses.data());
+    }
+    if (status == abi::k_success) {
+        status = set_one(real, pack, abi::k_variant_pack_workspace, abi::k_type_void_ptr, workspace);
+    }
+    return status == abi::k_success ? real.backend_finalize(pack) : status;
+}
+
+std::optional<BoundPlan> BoundPlan::build(const RealCudnn& real, abi::Handle handle, const key::Problem& problem,
+                                          const key::GraphChoice& choice, Accumulate accumulate) {
+    const OwnDescriptor graph = build_problem_graph(real, handle, problem, accumulate);
+    if (!graph) {
+        return std::nullopt;
+    }
+    GraphTarget target;
+    target.graph = graph.get();
+    BoundPlan bound;
+    if (build_plan(real, handle, target, choice, bound.m_plan) != abi::k_success) {
+        return std::nullopt;
+    }
+    std::int64_t count = 0;
+    if (real.backend_get(bound.m_plan.get(), abi::k_plan_workspace_size, abi::k_type_int64, 1, &count,
+                         &bound.m_workspace_bytes) != abi::k_success) {
+        return std::nullopt;
+    }
+    for (Pack& pack : bound.m_packs) {
+        pack.descriptor = OwnDescriptor(real, abi::k_variant_pack_descriptor);
+        if (!pack.descriptor) {
+            return std::nullopt;
+        }
+    }
+    return bound;
+}
+
+abi::Status BoundPlan::run(const RealCudnn& real, abi::Handle handle, const Addresses& at) {
+    auto* pack = std::find_if(m_packs.begin(), m_packs.end(),
+                              [&](const Pack& known) { return known.is_filled && known.at == at; });
+    if (pack == m_packs.end()) {
+        pack = &m_packs[m_next_pack];
+        m_next_pack = (m_next_pack + 1) % m_packs.size();
+        constexpr std::array unique_ids{unique_id_of(0), unique_id_of(1), unique_id_of(2)};
+        const std::array<void*, 3> addresses{at.x, at.w, at.y};
+        // A filled pack cannot be changed, only emptied.
+        abi::Status status = pack->is_filled ? real.backend_initialize(pack->descriptor.get()) : abi::k_success;
+        pack->is_filled = false;
+        if (status == abi::k_success) {
+            status = fill_pack(real, pack->descriptor.get(), unique_ids, addresses, at.workspace);
+        }
+        if (status != abi::k_success) {
+            return status;
+        }
+        pack->at = at;
+        pack->is_filled = true;
+    }
+    return real.backend_execute(handle, m_plan.get(), pack->descriptor.get());
+}
+
+}  // namespace cudnn_tune::cudnn

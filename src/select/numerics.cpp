@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "select/numerics.hpp"
+
+#include <algorithm>
+
+#include "abi/backend.hpp"
+
+namespace cudnn_tune::select {
+namespace {
+
+// cudnnBackendNumericalNote_t: WINOGRAD and the three WINOGRAD_TILE notes that follow it.
+constexpr std::uint32_t k_winograd_notes = 0xfU << abi::k_note_winograd;
+
+bool has_note(const key::Candidate& configuration, int note) {
+    return (configuration.numerical_notes >> note & 1U) != 0;
+}
+
+// Tensor cores multiply smaller types, and double precision, without rounding the inputs.
+bool rounds_to_tf32(const key::Problem& problem, const key::Candidate& configuration) {
+    return has_note(configuration, abi::k_note_tensor_core) &&
+           std::any_of(problem.tensors.begin(), problem.tensors.begin() + 3,
+                       [](const key::Tensor& tensor) { return tensor.dtype == abi::k_float; });
+}
+
+}  // namespace
+
+bool has_plain_numerics(const key::Problem& problem) {
+    return problem.convolution.mode == abi::k_cross_correlation &&
+           std::all_of(problem.tensors.begin(), problem.tensors.end(), [&](const key::Tensor& tensor) {
+               const bool is_floating = tensor.dtype == abi::k_float || tensor.dtype == abi::k_double ||
+                                        tensor.dtype == abi::k_half || tensor.dtype == abi::k_bfloat16;
+               return is_floating && tensor.vector_count == 1 && tensor.nb_dims == problem.convolution.nb_spatial + 2;
+           });
+}
+
+bool numerics_allowed(const key::Problem& problem, const key::Candidate& configuration, const NumericsRules& rules) {
+    if ((configuration.numerical_notes & k_winograd_notes) != 0 ||
+        has_note(configuration, abi::k_note_reduced_precision_reduction)) {
+        return false;
+    }
+    if (has_note(configuration, abi::k_note_down_convert_inputs) &&
+        rules.math_type != abi::k_tensor_op_math_allow_conversion) {
+        return false;
+    }
+    if (!has_note(configuration, abi::k_note_tensor_core)) {
+        return true;
+    }
+    switch (rules.math_type) {
+        case abi::k_default_math:
+            if (rules.compute_major < 8) {
+                return false;
+            }
+            break;
+        case abi::k_tensor_op_math:
+        case abi::k_tensor_op_math_allow_conversion:
+            break;
+        default:
+            return false;  // FMA, and whatever a later version adds
+    }
+    return !rules.tf32_forbidden || !rounds_to_tf32(problem, configuration);
+}
+
+bool rounds_alike(const key::Problem& problem, const key::Candidate& configuration, int algorithm) {
+    if (!rounds_to_tf32(problem, configuration) && !has_note(configuration, abi::k_note_down_convert_inputs)) {
+        return true;
+    }
+    const int nonfused_winograd = problem.direction == key::Direction::forward ? 7 : 5;
+    return algorithm == 1 || algorithm == nonfused_winograd;
+}
+
+}  // namespace cudnn_tune::select

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plans that legacy convolutions of one cuDNN handle run. cuDNN does not promise that a plan may be executed by two
+// threads at once, and a handle is used by one at a time, so every handle has its own and threads share nothing.
+// A destroyed handle is not heard of. Its plans stay, and serve the next handle at its address: execution is told the
+// handle, so it takes stream and device from the new one.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+
+#include "cudnn/execution_plan.hpp"
+
+namespace cudnn_tune::tune {
+
+// Of plans that never ran under capture, this many are kept for a handle, the last used ones. A network has about three
+// plans a layer; each takes some ten KiB.
+inline constexpr std::size_t k_most_plans = 512;
+
+class HandlePlans {
+  public:
+    struct Key {
+        const void* upgrade = nullptr;
+        cudnn::Accumulate accumulate = cudnn::Accumulate::no;
+        bool operator==(const Key&) const = default;
+    };
+    struct Entry {
+        std::optional<cudnn::BoundPlan> plan;  // empty: it cannot be built
+        // A graph that was captured launches its code for as long as the program likes, so it is never given up.
+        bool captured = false;
+        std::uint64_t last_use = 0;
+    };
+
+    // Held for the whole of a call. Not taken: another thread uses the handle at this moment, against cuDNN's rules.
+    class Use {
+      public:
+        explicit Use(HandlePlans& plans) : m_plans(plans), m_taken(!plans.m_busy.exchange(true)) {}
+        Use(const Use&) = delete;
+        Use& operator=(const Use&) = delete;
+        ~Use() {
+            if (m_taken) {
+                m_plans.m_busy.store(false, std::memory_order_release);
+            }
+        }
+        explicit operator bool() const { return m_taken; }
+
+      private:
+        HandlePlans& m_plans;
+        bool m_taken;
+    };
+
+    // Null if there is none. Allocates nothing. The caller holds a Use, for all three.
+    [[nodiscard]] Entry* find(const Key& key) {
+        const auto found = m_entries.find(key);
+        if (found == m_entries.end()) {
+            return nullptr;
+        }
+        found->second.last_use = ++m_uses;
+        return &found->second;
+    }
+    // May drop the plan that was used least recently.
+    Entry& put(const Key& key, std::optional<cudnn::BoundPlan> plan);
+    void drop(const Key& key) { m_entries.erase(key); }
+
+  private:
+    struct Hash {
+        std::size_t operator()(const Key& key) const {
+            return std::hash<const void*>()(key.upgrade) + static_cast<std::size_t>(key.accumulate);
+        }
+    };
+
+    std::atomic<bool> m_busy{false};
+    std::uint64_t m_uses = 0;
+    std::unordered_map<Key, Entry, Hash> m_entries;
+};
+
+}  // namespace cudnn_tune::tune

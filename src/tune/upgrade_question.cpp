@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/upgrade_question.hpp"
+
+#include <algorithm>
+
+#include "cudnn/problem_graph.hpp"
+
+namespace cudnn_tune::tune {
+namespace {
+
+bool is_aligned(const void* pointer) {
+    return reinterpret_cast<std::uintptr_t>(pointer) % cudnn::k_graph_alignment_bytes == 0;
+}
+
+}  // namespace
+
+UpgradeQuestion::UpgradeQuestion(const cudnn::RealCudnn& real, const LegacyCall& call,
+                                 const cudnn::LegacyKey& legacy_key, key::KeyText key,
+                                 const select::NumericsRules& rules)
+    : LegacyQuestion(real, call, legacy_key, std::move(key)),
+      m_real(real),
+      m_problem(cudnn::problem_of(legacy_key)),
+      m_rules(rules) {}
+
+// The tensors of Find*Ex are the caller's, and may lie where a plan cannot be used.
+bool UpgradeQuestion::may_be_upgraded() const {
+    return m_real.graph_complete && select::has_plain_numerics(m_problem) &&
+           (call().kind != LegacyQuestionKind::find_ex ||
+            (is_aligned(call().a) && is_aligned(call().b) && is_aligned(call().c) && is_aligned(call().workspace)));
+}
+
+std::vector<key::Candidate> UpgradeQuestion::candidates() {
+    std::vector<key::Candidate> candidates = LegacyQuestion::candidates();
+    if (candidates.empty() || !may_be_upgraded()) {
+        return candidates;
+    }
+    m_graph = cudnn::build_problem_graph(m_real, call().handle, m_problem, cudnn::Accumulate::no);
+    if (!m_graph) {
+        return candidates;
+    }
+    cudnn::GraphTarget target;
+    target.graph = m_graph.get();
+    m_trial.emplace(m_real, call().handle, target);
+    for (const int mode : {abi::k_mode_instant, abi::k_mode_b, abi::k_mode_fallback}) {
+        auto list = cudnn::list_configurations(m_real, target, mode);
+        candidates.insert(candidates.end(), std::make_move_iterator(list.begin()), std::make_move_iterator(list.end()));
+    }
+    return candidates;
+}
+
+bool UpgradeQuestion::lacks_candidates(const cache::Record& record) const {
+    return may_be_upgraded() &&
+           std::none_of(record.candidates.begin(), record.candidates.end(), [](const key::Candidate& candidate) {
+               return std::holds_alternative<key::GraphChoice>(candidate.choice);
+           });
+}
+
+Status UpgradeQuestion::take_workspace(measure::Scratch& scratch, std::int64_t bytes) {
+    if (Status taken = LegacyQuestion::take_workspace(scratch, bytes); !taken || !m_trial) {
+        return taken;
+    }
+    cudnn::GraphBuffers at;
+    at.unique_ids = {cudnn::unique_id_of(0), cudnn::unique_id_of(1), cudnn::unique_id_of(2)};
+    at.addresses = {buffers().x, buffers().w, buffers().y};
+    at.workspace = buffers().workspace;
+    if (m_trial->use(at) != abi::k_success) {
+        return Error{ErrorCategory::gpu, "the library refuses the variant pack"};
+    }
+    return ok_status();
+}
+
+abi::Status UpgradeQuestion::prepare(std::size_t slot, const key::Candidate& candidate) {
+    const auto* const choice = std::get_if<key::GraphChoice>(&candidate.choice);
+    return choice != nullptr ? m_trial->build(slot, *choice) : LegacyQuestion::prepare(slot, candidate);
+}
+
+abi::Status UpgradeQuestion::launch(std::size_t slot, const key::Candidate& candidate) {
+    return std::holds_alternative<key::GraphChoice>(candidate.choice) ? m_trial->run(slot)
+                                                                      : LegacyQuestion::launch(slot, candidate);
+}
+
+void UpgradeQuestion::release(std::size_t slot) {
+    if (m_trial) {
+        m_trial->release(slot);
+    }
+}
+
+}  // namespace cudnn_tune::tune

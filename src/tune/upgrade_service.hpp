@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs graph plans for convolutions of the legacy API whose algorithm an answer of this process named as the carrier of
+// one (select/upgrade.hpp). Everything that does not fit a plan is the real call's, with the caller's own arguments.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "cudnn/legacy_key.hpp"
+#include "entry/engine_api.h"
+#include "select/upgrade.hpp"
+#include "tune/answer_table.hpp"
+#include "tune/context.hpp"
+#include "tune/handle_plans.hpp"
+
+namespace cudnn_tune::tune {
+
+class UpgradeService {
+  public:
+    explicit UpgradeService(Context& context) : m_context(context) {}
+
+    // A plan that answers may name by its carrier.
+    struct Offer {
+        key::KeyText key;  // of the record that has it
+        key::Problem problem;
+        select::Upgrade upgrade;
+        std::array<std::int64_t, 3> tensor_bytes{};  // of x, w, y
+        // What the same algorithm was offered for before, with less workspace: calls that bring only that get it.
+        std::shared_ptr<const Offer> earlier;
+        mutable std::atomic<bool> named{false};   // in an answer
+        mutable std::atomic<bool> failed{false};  // in this process
+    };
+    using OfferPtr = std::shared_ptr<const Offer>;
+
+    // The offer for an upgrade of the question `asked`; null if its plan cannot be built for this handle. While a
+    // stream is being captured nothing is built, and the first call outside a capture finds out.
+    [[nodiscard]] OfferPtr offer(Library&, abi::Handle, const cudnn::LegacyKey& asked, const key::KeyText&,
+                                 const select::Upgrade&, bool build_now);
+    // To be called for each carrier that an answer holds.
+    void name(const Offer& offer) {
+        if (!offer.named.load(std::memory_order_relaxed)) {
+            offer.named.store(true, std::memory_order_release);
+            m_any_named.store(true, std::memory_order_release);
+        }
+    }
+
+    // True: *status is the answer, and *call.bytes is enough for plan and algorithm. False: nothing was written.
+    [[nodiscard]] bool workspace_size(const CudnnLibrary&, const WorkspaceCall&, abi::Status* status);
+    // True: the convolution was enqueued (or both plan and real call failed), and *status is what the caller gets.
+    [[nodiscard]] bool convolve(const CudnnLibrary&, const ConvolutionCall&, abi::Status* status);
+
+  private:
+    struct Key {
+        cudnn::LegacyKey problem;
+        std::int32_t algorithm;
+    };
+    struct HandleKey {
+        std::uint64_t handle;
+        std::uint64_t library;
+    };
+    using Plans = std::unique_ptr<HandlePlans>;
+
+    [[nodiscard]] const Offer* find(Library&, key::Direction, const cudnn::LegacyDescriptors&, int algorithm);
+    [[nodiscard]] HandlePlans* plans_of(const Library&, abi::Handle);
+    [[nodiscard]] const Offer* fitting(const Offer*, const ConvolutionCall&) const;
+    [[nodiscard]] HandlePlans::Entry* plan_for(const Library&, HandlePlans&, const Offer&, cudnn::Accumulate,
+                                               abi::Handle);
+    [[nodiscard]] bool run_real_instead(const Library&, const Offer&, const ConvolutionCall&, abi::Status plan_status,
+                                        abi::Status* status);
+
+    Context& m_context;
+    std::atomic<bool> m_any_named{false};
+    AnswerTable<Key, OfferPtr> m_offers;
+    AnswerTable<HandleKey, Plans> m_plans;
+    std::atomic<int> m_nb_handles{0};
+};
+
+}  // namespace cudnn_tune::tune

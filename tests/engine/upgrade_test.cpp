@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+// Legacy programs under policy `upgrade`: which engine runs a convolution, by the simulator's call log. In the scripts
+// here engine 1 is faster than every algorithm, and 1 is the fastest algorithm.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "abi/backend.hpp"
+#include "abi/cudnn.hpp"
+#include "engine_runner.hpp"
+
+namespace cudnn_tune::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class Upgrade : public EngineTest {
+  protected:
+    Upgrade() {
+        turn_on();
+        script.graph_lists["instant"] = {{1, {{2, 3}}}};
+        script.graph_lists["b"] = {};
+        script.graph_lists["fallback"] = {};
+        rule(1).time_us = 300;
+        rule(1).workspace_bytes = k_plan_bytes;
+    }
+
+    void turn_on() {
+        std::ofstream(path("policy.json")) << R"({"upgrade": true})";
+        environment["CUDNN_TUNE_POLICY"] = path("policy.json");
+    }
+    void turn_off() { environment.erase("CUDNN_TUNE_POLICY"); }
+
+    sim::Rule& rule(int engine) {
+        const auto found = std::find_if(script.rules.begin(), script.rules.end(),
+                                        [&](const sim::Rule& known) { return known.engine == engine; });
+        if (found != script.rules.end()) {
+            return *found;
+        }
+        script.rules.emplace_back().engine = engine;
+        return script.rules.back();
+    }
+
+    // What ran the program's convolutions: "plan", or "algorithm N". Trials are not in it: it starts from a file.
+    static std::vector<std::string> runs(const RunResult& result) {
+        std::vector<std::string> runs;
+        for (const SimCall& call : calls_of(result.log, "kernel")) {
+            if (call.outcome == 0) {
+                runs.push_back(call.engine >= 0 ? "plan" : "algorithm " + std::to_string(call.algorithm));
+            }
+        }
+        return runs;
+    }
+
+    // Runs the words twice: the first run measures, and the second, which is returned, finds it in the file.
+    RunResult run_warm(const std::vector<std::string>& words, const std::string& victim = "legacy9") {
+        const RunResult first = run(victim, words);
+        EXPECT_GT(first.counter("measured"), 0) << testing::describe(first.child);
+        RunResult second = run(victim, words);
+        EXPECT_EQ(second.counter("measured"), 0) << testing::describe(second.child);
+        EXPECT_EQ(text_of(second), text_of(first));
+        return second;
+    }
+
+    static constexpr std::uint64_t k_plan_bytes = 64 << 10;
+};
+
+class UpgradeDirections : public Upgrade, public ::testing::WithParamInterface<std::string> {};
+
+TEST_P(UpgradeDirections, RunThePlanWithTheResultOfTheAlgorithm) {
+    const std::vector<std::string> words{"direction=" + GetParam(), "get=1", "run", "find=1", "run"};
+    const RunResult result = run_warm(words);
+    EXPECT_THAT(runs(result), ElementsAre("plan", "plan"));
+    EXPECT_EQ(result.counter("upgraded"), 2);
+    EXPECT_EQ(result.lines_with("run: "), run("legacy9", words, Library::absent).lines_with("run: "));
+    const Entry entry = parse_answer(result.line("find")).entries.at(0);
+    EXPECT_EQ(entry.algorithm, 1);
+    EXPECT_NEAR(entry.time, 0.3, 1e-4);
+    EXPECT_EQ(entry.memory, k_plan_bytes);
+    EXPECT_THAT(result.said, IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, UpgradeDirections, ::testing::Values("fwd", "dgrad", "wgrad"),
+                         [](const auto& info) { return info.param; });
+
+TEST_F(Upgrade, IsOffUnlessThePolicySaysSo) {
+    run("legacy9", {"get=12", "run"});
+    turn_off();
+    const RunResult result = run("legacy9", {"get=12", "run", "size"});
+    EXPECT_EQ(result.counter("measured"), 0);
+    EXPECT_EQ(result.counter("entry_refused"), 0);
+    EXPECT_THAT(runs(result), ElementsAre("algorithm 1"));
+    EXPECT_EQ(result.count("plan_build"), 0U);
+    std::filesystem::remove(cache_path());
+    const RunResult never = run("legacy9", {"get=12", "run", "size"});
+    EXPECT_EQ(text_of(never), text_of(result)) << "an entry with configurations serves as one without";
+    EXPECT_EQ(never.count("plan_build"), 0U);
+}
+
+TEST_F(Upgrade, AddsConfigurationsToAnEntryThatWasMeasuredWithoutThem) {
+    turn_off();
+    const RunResult before = run("legacy9", {"get=12", "run"});
+    turn_on();
+    const RunResult first = run("legacy9", {"get=12", "run"});
+    EXPECT_EQ(first.counter("measured"), 1);
+    EXPECT_EQ(first.counter("candidates"), 1) << "the algorithms' times are known";
+    EXPECT_EQ(effective_lines().at(0).revision, 2);
+    turn_off();
+    const RunResult after = run("legacy9", {"get=12", "run"});
+    EXPECT_EQ(text_of(after), text_of(before));
+    EXPECT_EQ(after.counter("measured"), 0);
+}
+
+TEST_F(Upgrade, AsksOnceWhereTheLibraryListsNoConfiguration) {
+    script.graph_lists["instant"] = {};
+    run("legacy9", {"get=12"});
+    const RunResult second = run("legacy9", {"get=12", "get=12", "run"});
+    EXPECT_EQ(second.counter("measured"), 0);
+    EXPECT_EQ(second.counter("forwarded"), 0);
+    EXPECT_THAT(runs(second), ElementsAre("algorithm 1"));
+    EXPECT_EQ(cache_lines().size(), 1U);
+}
+
+TEST_F(Upgrade, ProgramsFindWhatTheyWouldHaveFoundWithLessWorkspace) {
+    const RunResult result = run_warm({"get=12"});
+    const Answer answer = parse_answer(result.line("get"));
+    ASSERT_GE(answer.entries.size(), 2U);
+    EXPECT_EQ(answer.entries[0].memory, k_plan_bytes);
+    EXPECT_EQ(answer.entries[1].algorithm, 1);
+    EXPECT_LT(answer.entries[1].memory, k_plan_bytes);
+    turn_off();
+    const Answer plain = parse_answer(run("legacy9", {"get=12"}).line("get"));
+    EXPECT_EQ(answer.entries.size(), plain.entries.size() + 1);
+}
+
+TEST_F(Upgrade, WorkspaceQueriesTellWhatIsEnoughForPlanAndAlgorithm) {
+    const RunResult result = run_warm({"get=12", "size", "algo=0", "size"});
+    EXPECT_EQ(result.lines_with("size: ").at(0), "size: status=0 bytes=65536");
+    EXPECT_EQ(result.lines_with("size: ").at(1), "size: status=0 bytes=0") << "an algorithm that carries nothing";
+    rule(1).workspace_bytes = 4;
+    std::filesystem::remove(cache_path());
+    const RunResult small = run_warm({"get=12", "size"});
+    EXPECT_EQ(small.line("size: "), "size: status=0 bytes=1600") << "what algorithm 1 needs by itself";
+}
+
+// Each of these fits no plan, and the real call gets the program's own arguments.
+class UpgradeFallback : public Upgrade, public ::testing::WithParamInterface<std::vector<std::string>> {};
+
+TEST_P(UpgradeFallback, RunsTheRealCall) {
+    std::vector<std::string> words{"get=12"};
+    words.insert(words.end(), GetParam().begin(), GetParam().end());
+    words.emplace_back("run");
+    const RunResult result = run_warm(words);
+    EXPECT_THAT(runs(result), ElementsAre("algorithm 1"));
+    EXPECT_EQ(result.counter("upgraded"), 0);
+    EXPECT_EQ(result.counter("upgrade_unfit"), 1);
+    EXPECT_EQ(result.counter("upgrade_failed"), 0);
+    // The same numbers as without the library, run with the same arguments.
+    std::vector<std::string> real = words;
+    real.insert(real.end() - 1, "algo=1");
+    EXPECT_EQ(result.line("run: "), run("legacy9", real, Library::absent).line("run: "));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, UpgradeFallback,
+                         ::testing::Values(std::vector<std::string>{"alpha=2"}, std::vector<std::string>{"alpha=0.5"},
+                                           std::vector<std::string>{"beta=0.5"}, std::vector<std::string>{"beta=-1"},
+                                           std::vector<std::string>{"misalign=x"},
+                                           std::vector<std::string>{"misalign=w"},
+                                           std::vector<std::string>{"misalign=y"},
+                                           std::vector<std::string>{"inplace=yes"},
+                                           std::vector<std::string>{"workspace=1600"}));
+
+TEST_F(Upgrade, ASumWithWhatIsThereIsAPlanOfItsOwn) {
+    const RunResult result = run_warm({"get=12", "beta=1", "run", "beta=0", "run"});
+    EXPECT_THAT(runs(result), ElementsAre("plan", "plan"));
+    EXPECT_EQ(
+        result.lines_with("run: "),
+        run("legacy9", {"get=12", "algo=1", "beta=1", "run", "beta=0", "run"}, Library::absent).lines_with("run: "));
+}
+
+TEST_F(Upgrade, AnAlgorithmThatTheProgramChoseItselfIsNeverReplaced) {
+    run("legacy9", {"get=12"});
+    // Nothing was asked for shape 1, and of the questions about shape 0 none named algorithm 2.
+    const RunResult result = run("legacy9", {"workspace=100000", "get=12", "algo=2", "run", "shape=1", "null=results",
+                                             "get=1", "math_of=program", "algo=1", "run"});
+    EXPECT_THAT(runs(result), ElementsAre("algorithm 2", "algorithm 1"));
+    EXPECT_EQ(result.counter("upgraded"), 0);
+}
+
+TEST_F(Upgrade, AnAnswerThatLeavesTheCarrierOutNamesNothing) {
+    // The workspace of the question is too small for the plan, and the run brings more.
+    run("legacy9", {"get=12"});
+    const RunResult result = run("legacy9", {"findex=12,4096", "workspace=1000000", "run"});
+    EXPECT_THAT(runs(result), ElementsAre("algorithm 1"));
+    EXPECT_EQ(result.counter("upgraded"), 0);
+}
+
+TEST_F(Upgrade, FindExMeasuresOnTheCallersBuffersAndNamesThePlan) {
+    const RunResult first = run("legacy9", {"findex=12,1000000", "run"});
+    EXPECT_EQ(first.count_direct("cuMemAlloc_v2"), 5U) << "the program's own";
+    EXPECT_EQ(first.counter("upgraded"), 1);
+    const RunResult second = run("legacy9", {"findex=12,1000000", "run"});
+    EXPECT_THAT(runs(second), ElementsAre("plan"));
+}
+
+TEST_F(Upgrade, WorksWhetherTheProgramTakesTheEntrysMathTypeOrKeepsItsOwn) {
+    for (const char* const whose : {"math_of=entry", "math_of=program"}) {
+        const RunResult result = run("legacy9", {"math=1", "get=12", whose, "run"});
+        EXPECT_EQ(result.counter("upgraded"), 1) << whose;
+    }
+}
+
+TEST_F(Upgrade, FmaMathGetsNoTensorCores) {
+    rule(1).numerical_notes = {abi::k_note_tensor_core};
+    const RunResult fma = run_warm({"math=3", "get=12", "run"});
+    EXPECT_EQ(fma.counter("upgraded"), 0);
+    EXPECT_THAT(effective_lines().at(0).text, HasSubstr(R"(["eng1_k2=3","numerics")"));
+    EXPECT_EQ(run_warm({"math=0", "get=12", "run"}).counter("upgraded"), 1);
+    environment["NVIDIA_TF32_OVERRIDE"] = "0";
+    EXPECT_EQ(run_warm({"math=0", "get=12", "run"}).counter("upgraded"), 0);
+}
+
+TEST_F(Upgrade, APlanThatCannotBeBuiltIsNotNamed) {
+    const RunResult first = run("legacy9", {"get=12"});
+    rule(1).plan_status = sim::Outcome::not_supported;
+    const RunResult result = run("legacy9", {"get=12", "run"});
+    EXPECT_THAT(runs(result), ElementsAre("algorithm 1"));
+    EXPECT_EQ(result.counter("rebuild_failed"), 1);
+    EXPECT_NE(parse_answer(result.line("get")).entries.at(0).memory, k_plan_bytes);
+    EXPECT_EQ(cache_lines().size(), 1U);
+}
+
+TEST_F(Upgrade, APlanThatFailsIsDroppedAndTheRecordSaysSo) {
+    run("legacy9", {"get=12"});
+    rule(1).launch_status = sim::Outcome::execution_failed;
+    const RunResult result = run("legacy9", {"get=12", "run", "run", "size"});
+    EXPECT_THAT(runs(result), ElementsAre("algorithm 1", "algorithm 1"));
+    EXPECT_EQ(result.counter("upgrade_failed"), 1) << "the second run does not try again";
+    EXPECT_EQ(result.lines_with("run: status=0").size(), 2U);
+    EXPECT_EQ(result.line("size: "), "size: status=0 bytes=1600");
+    ASSERT_EQ(result.said.size(), 1U);
+    EXPECT_THAT(result.said[0], HasSubstr("a plan failed with status 5000 and is not used again"));
+    EXPECT_EQ(effective_lines().at(0).revision, 2);
+    // Not even tried by the next process.
+    const RunResult next = run("legacy9", {"get=12", "run"});
+    EXPECT_EQ(next.counter("measured"), 0);
+    EXPECT_EQ(next.counter("upgrade_failed"), 0);
+    EXPECT_THAT(runs(next), ElementsAre("algorithm 1"));
+}
+
+TEST_F(Upgrade, AFailureThatTheRealCallSharesIsNotHeldAgainstThePlan) {
+    run("legacy9", {"get=12"});
+    rule(1).launch_status = sim::Outcome::execution_failed;
+    sim::Rule& all = script.rules.emplace_back();
+    all.algorithm = 1;
+    all.launch_status = sim::Outcome::execution_failed;
+    const RunResult result = run("legacy9", {"get=12", "run"});
+    EXPECT_EQ(result.lines_with("run: status=5000").size(), 1U);
+    EXPECT_EQ(cache_lines().size(), 1U);
+    EXPECT_THAT(result.said, IsEmpty());
+}
+
+TEST_F(Upgrade, PlansAreCapturedAndNothingIsBuiltDuringACapture) {
+    run("legacy9", {"get=12"});
+    const RunResult ready = run("legacy9", {"stream=non_blocking", "get=12", "prepare", "begin", "enqueue", "end"});
+    EXPECT_THAT(runs(ready), ElementsAre("plan"));
+    EXPECT_EQ(ready.line("capture: "), "capture: status=0 graph=1");
+    // The question itself comes during the capture.
+    const RunResult late = run("legacy9", {"stream=non_blocking", "null=results", "get=1", "workspace=65536", "prepare",
+                                           "keep", "null=none", "begin", "get=12", "enqueue", "end", "enqueue"});
+    EXPECT_EQ(late.line("capture: "), "capture: status=0 graph=1");
+    EXPECT_EQ(late.count("capture_invalidated"), 0U);
+    EXPECT_THAT(runs(late), ElementsAre("algorithm 1", "plan"));
+    // beta 1 has a plan of its own, which is not there yet.
+    const RunResult other =
+        run("legacy9", {"stream=non_blocking", "get=12", "prepare", "beta=1", "begin", "enqueue", "end", "enqueue"});
+    EXPECT_THAT(runs(other), ElementsAre("algorithm 1", "plan"));
+    EXPECT_EQ(other.line("capture: "), "capture: status=0 graph=1");
+}
+
+// What handle_plans_test says of captured plans, seen from outside: it is asked until it is so.
+TEST_F(Upgrade, APlanIsKnownToHaveBeenCaptured) {
+    run("legacy9", {"get=12"});
+    const RunResult before = run("legacy9", {"stream=non_blocking", "get=12", "prepare"});
+    const RunResult never =
+        run("legacy9", {"stream=non_blocking", "get=12", "prepare", "enqueue", "enqueue", "enqueue"});
+    EXPECT_EQ(never.count("cuStreamIsCapturing"), before.count("cuStreamIsCapturing") + 3);
+    const RunResult once =
+        run("legacy9", {"stream=non_blocking", "get=12", "prepare", "begin", "enqueue", "end", "enqueue", "enqueue"});
+    EXPECT_EQ(once.count("cuStreamIsCapturing"), before.count("cuStreamIsCapturing") + 1);
+}
+
+TEST_F(Upgrade, FollowsTheHandleAndItsStream) {
+    run("legacy9", {"get=12"});
+    const RunResult result =
+        run("legacy9", {"get=12", "run", "stream=non_blocking", "run", "new_handle", "run", "stream=blocking", "run"});
+    EXPECT_THAT(runs(result), ElementsAre("plan", "plan", "plan", "plan"));
+    std::vector<int> streams;
+    for (const SimCall& call : calls_of(result.log, "kernel")) {
+        streams.push_back(call.stream);
+    }
+    EXPECT_THAT(streams, ElementsAre(0, 1, 0, 2));
+}
+
+TEST_F(Upgrade, ADeviceHasPlansOfItsOwn) {
+    script.devices = {{}, {}};
+    const std::vector<std::string> words{"get=12", "run", "device=1", "run", "get=12", "run"};
+    const RunResult first = run("legacy9", words);
+    EXPECT_EQ(first.counter("measured"), 1) << "two GPUs of one kind share entries";
+    const RunResult result = run("legacy9", words);
+    EXPECT_THAT(runs(result), ElementsAre("plan", "algorithm 1", "plan"))
+        << "no answer named the algorithm for the second device before the second run";
+}
+
+TEST_F(Upgrade, ServesProgramsThatFindCudnnWithDlsym) {
+    const RunResult result = run_warm({"get=12", "size", "run"}, "legacy_dlopen");
+    EXPECT_THAT(runs(result), ElementsAre("plan"));
+    EXPECT_EQ(result.line("size: "), "size: status=0 bytes=65536");
+}
+
+TEST_F(Upgrade, ThreadsWithHandlesOfTheirOwnAllRunIt) {
+    run("legacy9", {"get=12"});
+    const RunResult result = run("legacy9", {"run_threads=4,8"});
+    EXPECT_EQ(result.counter("upgraded"), 32);
+    EXPECT_EQ(runs(result), std::vector<std::string>(32, "plan"));
+}
+
+TEST_F(Upgrade, LeavesOlderLibrariesAsTheyAre) {
+    for (const char* const victim : {"legacy7", "legacy8"}) {
+        const RunResult result = run(victim, {"get=12", "run"});
+        EXPECT_EQ(result.child.exit_code, 0) << testing::describe(result.child);
+        EXPECT_EQ(result.lines_with("run: status=0").size(), 1U) << victim;
+    }
+    EXPECT_THAT(runs(run("legacy7", {"get=12", "run"})), ElementsAre("algorithm 1"));
+}
+
+}  // namespace
+}  // namespace cudnn_tune::test
