@@ -163,6 +163,9 @@ std::string not_run_text(const cache::Candidate& candidate) {
     if (candidate.not_run == "crash") {
         return "processes died on it";
     }
+    if (candidate.not_run == "hopeless") {
+        return "its engine has lost by far on every problem so far";
+    }
     if (candidate.not_run == "wrong") {
         return "its output was wrong";
     }

@@ -2,6 +2,8 @@
 #include "measure/race.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdlib>
 
 namespace cudnn_tune::measure {
@@ -25,6 +27,21 @@ std::int64_t spread_of(const std::vector<std::int64_t>& values) {
     return median_of(std::move(deviations));
 }
 
+namespace {
+
+// The standard deviation that normal noise of this spread has. Of few samples the median absolute deviation says little
+// (of three it is the smaller of two gaps); their range says more, by the factors of control charts.
+double deviation_of(const std::vector<std::int64_t>& samples) {
+    constexpr std::array<double, 7> range_factors = {0, 0, 1.128, 1.693, 2.059, 2.326, 2.534};
+    if (samples.size() >= range_factors.size()) {
+        return 1.48 * static_cast<double>(spread_of(samples));
+    }
+    const auto [least, most] = std::minmax_element(samples.begin(), samples.end());
+    return samples.size() < 2 ? 0 : static_cast<double>(*most - *least) / range_factors.at(samples.size());
+}
+
+}  // namespace
+
 Race::Race(std::size_t candidates, const RaceRules& rules) : m_rules(rules), m_runners(candidates) {}
 
 std::optional<RaceStep> Race::next() {
@@ -46,7 +63,9 @@ std::optional<RaceStep> Race::next() {
             std::count_if(m_runners.begin(), m_runners.end(), [](const Runner& r) { return !r.out; });
         ++m_round;
         // A lone survivor still gets min_samples, so that its stored time means something.
-        if (survivors == 0 || m_round >= m_rules.rounds || (survivors == 1 && m_round >= m_rules.min_samples)) {
+        if (survivors == 0 || m_round >= m_rules.most_rounds || (survivors == 1 && m_round >= m_rules.min_samples) ||
+            (m_round >= m_rules.rounds &&
+             error_of(static_cast<std::size_t>(std::max(m_round - 1, 1))) <= m_rules.precision)) {
             return std::nullopt;
         }
         m_cursor = 0;
@@ -98,19 +117,42 @@ std::optional<std::size_t> Race::leader() const {
     return best;
 }
 
+double Race::error_of(std::size_t samples) const {
+    double sum = 0;
+    int count = 0;
+    for (const Runner& runner : m_runners) {
+        if (!runner.out && static_cast<int>(runner.samples_ns.size()) >= m_rules.min_samples) {
+            sum += deviation_of(runner.samples_ns) /
+                   static_cast<double>(std::max<std::int64_t>(median_of(runner.samples_ns), 1));
+            ++count;
+        }
+    }
+    // The standard error of a median is 1.25 times that of a mean.
+    return count == 0 ? 0 : 1.25 * sum / count / std::sqrt(static_cast<double>(samples));
+}
+
 void Race::drop_the_beaten() {
     const auto best = leader();
     if (!best) {
         return;
     }
     const auto best_ns = static_cast<double>(median_of(m_runners[*best].samples_ns));
-    for (Runner& runner : m_runners) {
+    // Judged by what all survivors showed before any of them is dropped.
+    std::vector<bool> beaten;
+    for (const Runner& runner : m_runners) {
         if (runner.out || runner.samples_ns.empty()) {
+            beaten.push_back(runner.out);
             continue;
         }
         const auto time_ns = static_cast<double>(median_of(runner.samples_ns));
         const bool enough = static_cast<int>(runner.samples_ns.size()) >= m_rules.min_samples;
-        runner.out = time_ns > best_ns * (enough ? m_rules.behind_ratio : m_rules.hopeless_ratio);
+        // The error of a difference of two medians is the square root of 2 times that of one.
+        const double noise = m_rules.errors_behind * std::sqrt(2.0) * error_of(runner.samples_ns.size());
+        const double ratio = enough ? std::max(m_rules.behind_ratio, 1 + noise) : m_rules.hopeless_ratio;
+        beaten.push_back(time_ns > best_ns * ratio);
+    }
+    for (std::size_t i = 0; i < m_runners.size(); ++i) {
+        m_runners[i].out = beaten[i];
     }
 }
 

@@ -4,7 +4,7 @@
 // Round 0 gives every candidate one short sample, in the order given; one that is hopelessly behind is out at once.
 // The survivors are then sampled in interleaved rounds, so that a slow drift (clocks, other work on the GPU) hits all
 // alike, and dropped as soon as their median is clearly behind the leader's. It ends when the leader is alone or every
-// survivor has `rounds` samples.
+// survivor has `rounds` samples, or as many more as noisy samples need to tell the same.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,13 @@ struct RaceRules {
     double behind_ratio = 1.10;
     int min_samples = 3;
     int rounds = 7;
+    // On a GPU with other work samples differ by more: then a candidate is out only if it is behind by this many
+    // standard errors of the difference, and rounds go on until the medians are known to `precision` or until
+    // `most_rounds`. Choices up to 5 % apart count as equally fast where samples are that noisy (select::noise_ns); at
+    // this precision the difference of two equals stays below it by five standard errors, so that one of them wins.
+    double errors_behind = 5;
+    double precision = 0.0075;
+    int most_rounds = 300;
     // A warm-up may hold the loading of a kernel (about 10 ms); beyond that allowance and this many times the best it
     // is the kernel that is slow.
     std::int64_t warm_up_allowance_ns = 15'000'000;
@@ -69,6 +76,8 @@ class Race {
     };
     void drop_the_beaten();
     [[nodiscard]] std::optional<std::size_t> leader() const;
+    // The relative standard error of a median of `samples`, by what the spread of all candidates is on average.
+    [[nodiscard]] double error_of(std::size_t samples) const;
 
     RaceRules m_rules;
     std::vector<Runner> m_runners;

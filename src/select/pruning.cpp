@@ -33,6 +33,10 @@ std::int64_t engine_of(const key::Choice& choice) {
     return std::get_if<key::GraphChoice>(&choice)->engine;
 }
 
+bool is_seed(const key::Candidate& c, const PruningContext& context) {
+    return std::ranges::find(context.seeds, c.choice) != context.seeds.end();
+}
+
 using Applies = bool (*)(const key::Candidate&, const PruningContext&, const Kept&);
 
 struct Entry {
@@ -70,7 +74,7 @@ constexpr std::array<Entry, 8> k_table{{
     {{"rank", "the library itself ranks it low"},
      [](const key::Candidate& c, const PruningContext& context, const Kept& kept) {
          const Kept::OfApi& api = kept.api_of(c);
-         return context.most_trials >= 0 && api.nb_trials >= context.most_trials &&
+         return !is_seed(c, context) && context.most_trials >= 0 && api.nb_trials >= context.most_trials &&
                 api.engines.contains(engine_of(c.choice)) && (c.workspace_bytes > 0 || api.has_one_without_workspace);
      }},
 }};
@@ -137,6 +141,9 @@ std::vector<std::size_t> plan_trials(std::vector<key::Candidate>& candidates, co
         api.has_one_without_workspace |= candidate.workspace_bytes == 0;
         trials.push_back(index);
     }
+    std::ranges::stable_sort(trials, {}, [&](std::size_t i) {
+        return std::ranges::find(context.seeds, candidates[i].choice) - context.seeds.begin();
+    });
     if (context.hopeless) {
         std::stable_partition(trials.begin(), trials.end(),
                               [&](std::size_t i) { return !context.hopeless(candidates[i]); });

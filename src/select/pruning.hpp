@@ -34,6 +34,8 @@ struct PruningContext {
     // Measure about this many of each API: the library's first ones, but also at least one of each engine and one that
     // needs no workspace. -1: all.
     int most_trials = -1;
+    // What won for similar problems: measured first, whatever its rank.
+    std::vector<key::Choice> seeds{};
     // True for a candidate known to lose nearly always: measured after all others, so that a short budget is not
     // spent on it. Empty: none is known.
     std::function<bool(const key::Candidate&)> hopeless{};

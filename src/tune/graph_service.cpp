@@ -86,7 +86,9 @@ bool GraphService::results(const CudnnLibrary& given, abi::BackendDescriptor heu
     if (filled == 0) {
         return decline(Counter::rebuild_failed);
     }
-    if (found.unmeasured != nullptr) {
+    if (answer->is_near) {
+        statistics.add(Counter::nearest);
+    } else if (found.unmeasured != nullptr) {
         statistics.add(Counter::filtered);
     } else if (!found.measured_now) {
         statistics.add(Counter::hits);
@@ -131,6 +133,10 @@ GraphService::Found GraphService::find_or_tune(Library& library, const cudnn::Gr
     if (reply.record) {
         found.measured_now = reply.measured_now;
         found.answer = m_answers.put(key, make_answer(std::move(text), is_fp32, *reply.record, terms), true);
+    } else if (const Tuner::RecordPtr near = m_context.tuner().nearest(question, terms.nearest)) {
+        auto answer = make_answer(text, is_fp32, borrowed_record(*near, text), terms);
+        answer->is_near = true;
+        found.answer = m_answers.put(key, std::move(answer), true);
     } else if (const auto unmeasured = unmeasured_record(question, terms)) {
         found.unmeasured = make_answer(std::move(text), is_fp32, *unmeasured, terms);
         found.answer = found.unmeasured.get();
@@ -138,9 +144,9 @@ GraphService::Found GraphService::find_or_tune(Library& library, const cudnn::Gr
     return found;
 }
 
-std::unique_ptr<const GraphService::Answer> GraphService::make_answer(key::KeyText text, bool is_fp32,
-                                                                      const cache::Record& record,
-                                                                      const select::Terms& terms) {
+std::unique_ptr<GraphService::Answer> GraphService::make_answer(key::KeyText text, bool is_fp32,
+                                                                const cache::Record& record,
+                                                                const select::Terms& terms) {
     auto answer = std::make_unique<Answer>();
     answer->key = std::move(text);
     auto served = m_context.served(record, terms);

@@ -40,6 +40,7 @@ class GraphService {
         std::shared_ptr<const cache::Record> record;
         std::array<std::vector<std::size_t>, 3> lists;  // by mode: indices into record->candidates
         std::vector<std::size_t> last_resort;           // FALLBACK after another mode was answered
+        bool is_near = false;                           // the entry of another problem
         // Which FALLBACK list was served first: 0 none yet, 1 its frontier, 2 the last resort.
         mutable std::atomic<int> fallback_form{0};
         mutable std::atomic<bool> other_mode_answered{false};
@@ -55,8 +56,8 @@ class GraphService {
     };
     [[nodiscard]] Found find_or_tune(Library&, const cudnn::GraphProblem&, const cudnn::GraphTarget&, const Key&,
                                      key::KeyText, bool may_measure);
-    [[nodiscard]] std::unique_ptr<const Answer> make_answer(key::KeyText, bool is_fp32, const cache::Record&,
-                                                            const select::Terms&);
+    [[nodiscard]] std::unique_ptr<Answer> make_answer(key::KeyText, bool is_fp32, const cache::Record&,
+                                                      const select::Terms&);
     [[nodiscard]] static const std::vector<std::size_t>& list_for(const Answer&, int mode);
     [[nodiscard]] std::int64_t fill(const Library&, const Answer&, const std::vector<std::size_t>& list,
                                     const cudnn::GraphTarget&, std::int64_t requested, abi::BackendDescriptor* slots);

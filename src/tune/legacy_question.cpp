@@ -122,6 +122,20 @@ abi::Status LegacyQuestion::launch(std::size_t, const key::Candidate& candidate)
     return m_trial.run(std::get<key::LegacyChoice>(candidate.choice), m_buffers);
 }
 
+std::vector<key::Candidate> LegacyQuestion::accepted_now(const std::vector<key::Candidate>& candidates) {
+    std::vector<key::Candidate> accepted;
+    for (key::Candidate candidate : candidates) {
+        const auto* const choice = std::get_if<key::LegacyChoice>(&candidate.choice);
+        const auto bytes =
+            choice != nullptr && candidate.status == abi::k_success ? m_trial.workspace_bytes(*choice) : std::nullopt;
+        if (bytes) {
+            candidate.workspace_bytes = *bytes;
+            accepted.push_back(std::move(candidate));
+        }
+    }
+    return accepted;
+}
+
 std::vector<key::Candidate> LegacyQuestion::still_accepted(const std::vector<key::Candidate>& candidates) {
     std::vector<key::Candidate> accepted;
     accepted.reserve(candidates.size());

@@ -37,6 +37,9 @@ class LegacyQuestion : public Question {
     // ones and graph configurations are kept as they are. For the first time that a process serves a record.
     [[nodiscard]] std::vector<key::Candidate> still_accepted(const std::vector<key::Candidate>&);
 
+    // What of another problem's record the library accepts here, with the workspace that it needs here.
+    [[nodiscard]] std::vector<key::Candidate> accepted_now(const std::vector<key::Candidate>&);
+
   protected:
     [[nodiscard]] const LegacyCall& call() const { return m_call; }
     // Where the tensors and the workspace are; known after take_tensors() and take_workspace().

@@ -105,7 +105,9 @@ bool LegacyService::select(const CudnnLibrary& given, const LegacyCall& call, ab
         }
         return false;
     }
-    if (found.unmeasured != nullptr) {
+    if (answer->is_near) {
+        statistics.add(Counter::nearest);
+    } else if (found.unmeasured != nullptr) {
         statistics.add(Counter::filtered);
     } else if (!found.measured_now) {
         statistics.add(Counter::hits);
@@ -139,6 +141,16 @@ LegacyService::Found LegacyService::find_or_tune(Library& library, const LegacyC
     const Tuner::Reply reply = m_context.tuner().answer(*question, m_context.driver());
     Found found;
     if (!reply.record) {
+        if (const Tuner::RecordPtr near = m_context.tuner().nearest(*question, terms.nearest)) {
+            cache::Record borrowed = borrowed_record(*near, question->key());
+            borrowed.candidates = question->accepted_now(borrowed.candidates);
+            if (select::has_usable(borrowed)) {
+                auto answer = make_answer(borrowed, terms, INT64_MAX);
+                answer->is_near = true;
+                found.answer = m_answers.put(key, std::move(answer), m_answers.find(key) == nullptr);
+                return found;
+            }
+        }
         if (const auto unmeasured = unmeasured_record(*question, terms)) {
             found.unmeasured = make_answer(*unmeasured, terms, offered_bytes(call));
             found.answer = found.unmeasured.get();

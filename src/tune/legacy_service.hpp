@@ -29,6 +29,7 @@ class LegacyService {
         bool is_measured = true;
         // Plans that this answer names if it holds their carriers.
         std::vector<UpgradeService::OfferPtr> offers;
+        bool is_near = false;  // the entry of another problem
     };
     // How one question came to its answer.
     struct Found {

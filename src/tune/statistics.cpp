@@ -7,10 +7,10 @@ namespace cudnn_tune::tune {
 namespace {
 
 constexpr std::array<std::string_view, static_cast<std::size_t>(Counter::count)> k_names = {
-    "asked",         "hits",           "measured", "candidates",    "forwarded",      "not_understood", "no_device",
-    "capturing",     "budget",         "memory",   "gpu_error",     "forked",         "mode",           "wait",
-    "trial_failed",  "filtered",       "policy",   "entry_refused", "rebuild_failed", "not_stored",     "upgraded",
-    "upgrade_unfit", "upgrade_failed", "choosing", "measuring"};
+    "asked",        "hits",          "measured",       "candidates", "forwarded",     "not_understood", "no_device",
+    "capturing",    "budget",        "memory",         "gpu_error",  "forked",        "mode",           "wait",
+    "trial_failed", "nearest",       "filtered",       "policy",     "entry_refused", "rebuild_failed", "not_stored",
+    "upgraded",     "upgrade_unfit", "upgrade_failed", "choosing",   "measuring",     "overshoot"};
 
 std::string milliseconds(std::int64_t ns) {
     char text[32];
@@ -34,7 +34,9 @@ std::string Statistics::summary() const {
     append("measuring_ms", milliseconds(get(Counter::measuring_ns)));
     for (std::size_t i = static_cast<std::size_t>(Counter::forwarded); i < k_names.size(); ++i) {
         const auto counter = static_cast<Counter>(i);
-        if (counter != Counter::choosing_ns && counter != Counter::measuring_ns && get(counter) != 0) {
+        if (counter == Counter::overshoot_ns && get(counter) > 0) {
+            append("overshoot_ms", milliseconds(get(counter)));
+        } else if (counter != Counter::choosing_ns && counter != Counter::measuring_ns && get(counter) != 0) {
             append(name_of(counter), std::to_string(get(counter)));
         }
     }

@@ -26,6 +26,7 @@ enum class Counter : std::uint8_t {
     mode,            // read, strict or record mode
     wait,            // another thread or process was measuring for too long
     trial_failed,    // the driver reported an error, or no candidate ran
+    nearest,         // of these, answered by the entry of a near problem (policy `nearest`)
     filtered,        // of these, answered from the library's own list, less what the policy forbids
     policy,          // the policy leaves nothing to serve
     entry_refused,   // the real library no longer accepts an entry of the file
@@ -36,6 +37,7 @@ enum class Counter : std::uint8_t {
     upgrade_failed,  // plans that failed when the program ran them, dropped for the process
     choosing_ns,     // time spent in questions that were not plain hits
     measuring_ns,    // of that, measuring
+    overshoot_ns,    // the most that a measurement ended after its time was up
     count,
 };
 
@@ -43,6 +45,13 @@ class Statistics {
   public:
     void add(Counter counter, std::int64_t value = 1) {
         m_values[static_cast<std::size_t>(counter)].fetch_add(value, std::memory_order_relaxed);
+    }
+    // For counters that hold the largest value seen.
+    void raise_to(Counter counter, std::int64_t value) {
+        std::atomic<std::int64_t>& held = m_values[static_cast<std::size_t>(counter)];
+        std::int64_t known = held.load(std::memory_order_relaxed);
+        while (known < value && !held.compare_exchange_weak(known, value, std::memory_order_relaxed)) {
+        }
     }
     [[nodiscard]] std::int64_t get(Counter counter) const {
         return m_values[static_cast<std::size_t>(counter)].load(std::memory_order_relaxed);

@@ -36,6 +36,19 @@ std::optional<cache::Record> unmeasured_record(Question& question, const select:
     return record.candidates.empty() ? std::nullopt : std::optional(std::move(record));
 }
 
+cache::Record borrowed_record(const cache::Record& near, const key::KeyText& for_key) {
+    cache::Record record = near;
+    record.key = for_key;
+    // As one whose order is not to be found out anew from times.
+    record.status = cache::RecordStatus::pinned;
+    for (key::Candidate& candidate : record.candidates) {
+        candidate.time_ns = -1;
+        candidate.spread_ns = -1;
+        candidate.samples = 0;
+    }
+    return record;
+}
+
 std::vector<key::Candidate> with_known_results(std::vector<key::Candidate> candidates, const cache::Record* known,
                                                bool anew) {
     if (known == nullptr || known->status == cache::RecordStatus::retired) {

@@ -19,6 +19,7 @@ namespace cudnn_tune::tune {
 inline constexpr const char* k_not_run_workspace = "workspace";  // the caller's workspace was too small
 inline constexpr const char* k_not_run_memory = "memory";        // over the cap, or over what may be allocated
 inline constexpr const char* k_not_run_budget = "budget";
+inline constexpr const char* k_not_run_hopeless = "hopeless";  // its engine has lost by far on every problem so far
 inline constexpr const char* k_not_run_duplicate = "duplicate";
 // Excluded: the candidate counts as failed, also when the record is completed or measured anew.
 inline constexpr const char* k_not_run_crash = "crash";  // processes died on it
@@ -29,6 +30,9 @@ inline constexpr const char* k_not_run_crash = "crash";  // processes died on it
 // A record of the library's own list, for a problem that cannot be measured now but whose answer a policy restricts.
 // Nothing if the policy does not, or the library refuses the question: then the real call answers.
 [[nodiscard]] std::optional<cache::Record> unmeasured_record(Question&, const select::Terms&);
+
+// The record of a near problem as an answer to this one. Its times were taken at another size: none is kept.
+[[nodiscard]] cache::Record borrowed_record(const cache::Record& near, const key::KeyText& for_key);
 
 // The library's candidates with what an earlier record knows of them: times and failures of an incomplete one
 // (`anew`: not these), and what was excluded for good unless a person withdrew the record.

@@ -7,7 +7,9 @@
 #include <chrono>
 
 #include "cache/record_codec.hpp"
+#include "cache/record_scan.hpp"
 #include "cudnn_tune/version.h"
+#include "key/problem_text.hpp"
 #include "measure/capture.hpp"
 #include "measure/crash_watch.hpp"
 #include "measure/event_timer.hpp"
@@ -47,12 +49,15 @@ measure::RaceRules rules_for(Effort effort) {
     switch (effort) {
         case Effort::fast:
             rules.rounds = 4;
+            rules.precision = 0.025;
+            rules.most_rounds = 20;
             break;
         case Effort::normal:
             break;
         case Effort::exhaustive:
             // Everything gets every sample, so that the record answers any later question about any candidate.
             rules.rounds = 11;
+            rules.most_rounds = 11;
             rules.hopeless_ratio = 20;
             rules.behind_ratio = 20;
             break;
@@ -127,6 +132,9 @@ class TakenMark {
 
 Tuner::Tuner(const Settings& settings, cache::Cache* cache, Statistics& statistics, Clock& clock)
     : m_settings(settings), m_cache(cache), m_statistics(statistics), m_clock(clock), m_pid(::getpid()) {
+    // A program may change its folder later.
+    const auto whole = resolve_path(posix_file_system(), settings.cache_path);
+    m_cache_path = whole.ok() ? *whole : settings.cache_path;
     if (settings.mode == Mode::tune || settings.mode == Mode::retune) {
         m_marks = std::make_unique<cache::TrialMarks>(posix_file_system(), clock, settings.cache_path);
     }
@@ -249,9 +257,16 @@ Tuner::Reply Tuner::find_or_measure(Question& question, const measure::Driver* d
 Tuner::Reply Tuner::measure_and_publish(Question& question, const measure::Driver& driver, const RecordPtr& known,
                                         bool has_answer) {
     const std::int64_t start_ns = m_clock.monotonic_ns();
-    auto record = measure(question, driver, known);
-    const std::int64_t took_ns = m_clock.monotonic_ns() - start_ns;
+    // What is left of the process's time bounds the last problems, too.
+    const std::int64_t left_ns = seconds(m_settings.process_budget_s) - m_statistics.get(Counter::measuring_ns);
+    const std::int64_t deadline_ns =
+        start_ns +
+        (m_settings.effort == Effort::exhaustive ? left_ns : std::min(left_ns, seconds(m_settings.problem_budget_s)));
+    auto record = measure(question, driver, known, deadline_ns);
+    const std::int64_t end_ns = m_clock.monotonic_ns();
+    const std::int64_t took_ns = end_ns - start_ns;
     m_statistics.add(Counter::measuring_ns, took_ns);
+    m_statistics.raise_to(Counter::overshoot_ns, end_ns - deadline_ns);
     if (!record && has_answer) {
         m_hopeless.insert_or_assign(question.key().digest(), question.offered_workspace_bytes());
         return {};
@@ -270,10 +285,13 @@ Tuner::Reply Tuner::measure_and_publish(Question& question, const measure::Drive
     }
     m_statistics.add(Counter::measured);
     record->tuning_ns = took_ns + (known ? known->tuning_ns : 0);
+    m_near.add(*record);
+    m_history.add(*record);
     return {publish(std::move(*record)), true};
 }
 
-Result<cache::Record> Tuner::measure(Question& question, const measure::Driver& driver, const RecordPtr& known) {
+Result<cache::Record> Tuner::measure(Question& question, const measure::Driver& driver, const RecordPtr& known,
+                                     std::int64_t deadline_ns) {
     const measure::RelaxedCaptureMode relaxed(driver);
     const auto stream = question.trial_stream();
     if (!stream) {
@@ -300,6 +318,13 @@ Result<cache::Record> Tuner::measure(Question& question, const measure::Driver& 
     select::PruningContext context;
     context.numerics_allowed = [&question](const key::Candidate& candidate) { return question.allows(candidate); };
     context.most_trials = most_trials(m_settings.effort);
+    learn_from_files(question.key().environment);
+    context.seeds = m_near.seeds(question.key());
+    if (m_settings.effort != Effort::exhaustive) {
+        const auto problem = key::parse_problem(question.key().problem);
+        context.hopeless = [this, direction = problem ? problem->direction : key::Direction::forward](
+                               const key::Candidate& candidate) { return m_history.is_hopeless(candidate, direction); };
+    }
     context.denied = known ? std::span(known->denied) : std::span<const key::Choice>();
     context.fallback_below = m_settings.effort == Effort::exhaustive ? -1 : k_enough_without_fallback;
     // The workspace of Find*Ex is the caller's; all others come out of the scratch memory.
@@ -322,22 +347,36 @@ Result<cache::Record> Tuner::measure(Question& question, const measure::Driver& 
     if (!timer) {
         return timer.error();
     }
-    QuestionRunner runner(question, candidates, order, *m_marks);
-    const std::int64_t deadline_ns =
-        m_clock.monotonic_ns() +
-        (m_settings.effort == Effort::exhaustive ? INT64_MAX / 2 : seconds(m_settings.problem_budget_s));
-    auto report =
-        measure::run_trials(order.size(), runner, **timer, m_clock, rules_for(m_settings.effort), deadline_ns);
-    if (!report) {
-        runner.driver_failed(driver);
-        return report.error();
+    // Hopeless ones are last; they run only if nothing else did.
+    std::vector<std::size_t> last_resorts;
+    while (context.hopeless && !order.empty() && context.hopeless(candidates[order.back()])) {
+        last_resorts.push_back(order.back());
+        order.pop_back();
     }
-    if (!question.stream_is_still(*stream)) {
-        return Error{ErrorCategory::busy, "the program moved the handle to another stream meanwhile"};
+    const auto is_measured = [](const key::Candidate& candidate) { return candidate.measured(); };
+    bool leader_is_clear = false;
+    for (const std::vector<std::size_t>* const part : {&order, &last_resorts}) {
+        if (part == &last_resorts && std::any_of(candidates.begin(), candidates.end(), is_measured)) {
+            for (const std::size_t index : last_resorts) {
+                candidates[index].not_run = k_not_run_hopeless;
+            }
+            break;
+        }
+        QuestionRunner runner(question, candidates, *part, *m_marks);
+        auto report =
+            measure::run_trials(part->size(), runner, **timer, m_clock, rules_for(m_settings.effort), deadline_ns);
+        if (!report) {
+            runner.driver_failed(driver);
+            return report.error();
+        }
+        if (!question.stream_is_still(*stream)) {
+            return Error{ErrorCategory::busy, "the program moved the handle to another stream meanwhile"};
+        }
+        m_statistics.add(Counter::candidates, report->launched);
+        apply_report(*report, *part, candidates);
+        leader_is_clear = report->leader_is_clear;
     }
-    m_statistics.add(Counter::candidates, report->launched);
-    apply_report(*report, order, candidates);
-    if (std::none_of(candidates.begin(), candidates.end(), [](const key::Candidate& c) { return c.measured(); })) {
+    if (std::none_of(candidates.begin(), candidates.end(), is_measured)) {
         return Error{ErrorCategory::gpu, "no candidate ran"};
     }
     if (known) {
@@ -347,12 +386,45 @@ Result<cache::Record> Tuner::measure(Question& question, const measure::Driver& 
     cache::Record record;
     record.key = question.key();
     record.revision = known ? known->revision + 1 : 1;
-    record.status = is_complete(candidates) && report->leader_is_clear ? cache::RecordStatus::measured
-                                                                       : cache::RecordStatus::provisional;
+    record.status =
+        is_complete(candidates) && leader_is_clear ? cache::RecordStatus::measured : cache::RecordStatus::provisional;
     record.candidates = std::move(candidates);
     record.denied = known ? known->denied : std::vector<key::Choice>();
     select::sort_by_preference(record);
     return record;
+}
+
+// Reads what the files know of this environment, once for each; what this process measures is added as it comes.
+void Tuner::learn_from_files(const std::string& environment) {
+    if (!m_learned.insert(environment).second) {
+        return;
+    }
+    // Enough for thousands of entries; reading and parsing it takes some 100 ms.
+    constexpr std::int64_t limit_bytes = 16 << 20;
+    std::vector<std::string> paths{m_cache_path};
+    paths.insert(paths.end(), m_settings.system_cache_paths.begin(), m_settings.system_cache_paths.end());
+    for (const std::string& path : paths) {
+        cache::scan_records(posix_file_system(), path, environment, limit_bytes, [&](const cache::Record& record) {
+            if (record.key.environment == environment) {
+                m_near.add(record);
+                m_history.add(record);
+            }
+        });
+    }
+}
+
+Tuner::RecordPtr Tuner::nearest(const Question& question, select::Nearest which) {
+    if (which == select::Nearest::off || m_settings.mode != Mode::read || m_cache == nullptr ||
+        !usable_in_this_process()) {
+        return nullptr;
+    }
+    const std::unique_lock slow_path(m_slow_path, std::chrono::nanoseconds(seconds(m_settings.problem_budget_s)));
+    if (!slow_path.owns_lock()) {
+        return nullptr;
+    }
+    learn_from_files(question.key().environment);
+    const auto near = m_near.stand_in(question.key(), which);
+    return near ? select::without_denied(m_cache->find(*near, near->digest())) : nullptr;
 }
 
 void Tuner::note_wanted(Question& question, const RecordPtr& known) {

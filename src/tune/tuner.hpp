@@ -7,11 +7,15 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <string>
 #include <unordered_map>
 
 #include "cache/cache_table.hpp"
 #include "cache/trial_marks.hpp"
 #include "measure/driver.hpp"
+#include "select/engine_history.hpp"
+#include "select/near.hpp"
 #include "tune/question.hpp"
 #include "tune/statistics.hpp"
 #include "util/settings.hpp"
@@ -34,13 +38,17 @@ class Tuner {
     // A configuration of the key's record was measured here or elsewhere but failed when the program ran it: writes
     // that down in a new revision. Never waits for another thread.
     void mark_failed(const key::KeyText& key, const key::GraphChoice& choice, abi::Status status);
+    // In mode `read`: the record of the nearest problem that may stand for the question's. Null: there is none.
+    [[nodiscard]] RecordPtr nearest(const Question&, select::Nearest);
 
   private:
     [[nodiscard]] Reply find_or_measure(Question&, const measure::Driver*);
     [[nodiscard]] Reply decline(Counter reason);
     [[nodiscard]] bool usable_in_this_process();
     [[nodiscard]] Reply measure_and_publish(Question&, const measure::Driver&, const RecordPtr& known, bool has_answer);
-    [[nodiscard]] Result<cache::Record> measure(Question&, const measure::Driver&, const RecordPtr& known);
+    [[nodiscard]] Result<cache::Record> measure(Question&, const measure::Driver&, const RecordPtr& known,
+                                                std::int64_t deadline_ns);
+    void learn_from_files(const std::string& environment);
     void note_wanted(Question&, const RecordPtr& known);
     [[nodiscard]] RecordPtr publish(cache::Record);
 
@@ -53,6 +61,11 @@ class Tuner {
     // whenever nobody holds it. Timed: a waiting thread may hold a lock that the measuring one needs.
     std::timed_mutex m_slow_path;
     std::atomic<bool> m_slow_path_taken{false};
+    // What is known of other problems, guarded by m_slow_path.
+    select::NearEntries m_near;
+    select::EngineHistory m_history;
+    std::set<std::string> m_learned;  // environments
+    std::string m_cache_path;
     // Null where nothing is measured. Guarded by m_slow_path.
     std::unique_ptr<cache::TrialMarks> m_marks;
     bool m_store_failed = false;  // guarded by m_slow_path

@@ -9,7 +9,8 @@
 namespace cudnn_tune::measure {
 namespace {
 
-// Feeds a race with fixed true times, each sample multiplied by a random factor of up to 1 ± jitter.
+// Feeds a race with fixed true times, each sample multiplied by a random factor of up to 1 ± jitter, mostly near 1: the
+// noise that the simulated GPU makes.
 class FakeTrack {
   public:
     FakeTrack(std::vector<std::int64_t> true_ns, double jitter, unsigned seed)
@@ -19,9 +20,10 @@ class FakeTrack {
         std::vector<RaceStep> steps;
         while (const auto step = race.next()) {
             steps.push_back(*step);
-            std::uniform_real_distribution<double> factor(1 - m_jitter, 1 + m_jitter);
+            std::uniform_real_distribution<double> half(-m_jitter / 2, m_jitter / 2);
+            const double factor = 1 + half(m_random) + half(m_random);
             race.record(step->candidate,
-                        static_cast<std::int64_t>(static_cast<double>(m_true_ns[step->candidate]) * factor(m_random)));
+                        static_cast<std::int64_t>(static_cast<double>(m_true_ns[step->candidate]) * factor));
         }
         return steps;
     }
@@ -175,6 +177,46 @@ TEST(Race, FindsOneWinnerDespiteTwentyPercentJitter) {
             }
         }
         EXPECT_EQ(best, 1U) << "seed " << seed;
+    }
+}
+
+// Near-equals are told apart from slower ones, and by nothing else: whatever the seed, the same ones survive, so that
+// a fixed rule among them gives one winner.
+TEST(Race, TellsTheSameNearEqualsApartWhateverTheNoise) {
+    for (unsigned seed = 0; seed < 50; ++seed) {
+        Race race(5, {});
+        FakeTrack track({1'010'000, 1'000'000, 1'005'000, 1'150'000, 1'300'000}, 0.2, seed);
+        track.run(race);
+        const std::int64_t best_ns =
+            std::min({median_of(race.samples(0)), median_of(race.samples(1)), median_of(race.samples(2))});
+        for (std::size_t i = 0; i < 5; ++i) {
+            const auto behind =
+                static_cast<double>(median_of(race.samples(i)) - best_ns) / static_cast<double>(best_ns);
+            EXPECT_EQ(behind <= 0.05, i < 3) << "candidate " << i << ", seed " << seed;
+        }
+    }
+}
+
+TEST(Race, TakesMoreSamplesOnlyWhereTheyAreNoisy) {
+    const RaceRules rules;
+    const auto rounds_with = [](double jitter) {
+        Race race(2, {});
+        FakeTrack track({1'000'000, 1'000'000}, jitter, 3);
+        return samples_of(track.run(race), 0);
+    };
+    EXPECT_EQ(rounds_with(0.01), static_cast<std::size_t>(rules.rounds));
+    EXPECT_GT(rounds_with(0.2), 40U);
+    EXPECT_LE(rounds_with(0.9), static_cast<std::size_t>(rules.most_rounds));
+}
+
+TEST(Race, DoesNotDropACandidateForBadLuck) {
+    for (unsigned seed = 0; seed < 60; ++seed) {
+        Race race(4, {});
+        FakeTrack track({1'000'000, 1'000'000, 1'000'000, 1'000'000}, 0.2, seed);
+        const auto steps = track.run(race);
+        for (std::size_t i = 0; i < 4; ++i) {
+            EXPECT_GT(samples_of(steps, i), 7U) << "candidate " << i << ", seed " << seed;
+        }
     }
 }
 

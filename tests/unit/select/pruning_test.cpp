@@ -102,6 +102,26 @@ TEST(Pruning, MeasuresHopelessOnesLastButMeasuresThem) {
     EXPECT_THAT(plan_trials(candidates, context), ElementsAre(1, 3, 0, 2));
 }
 
+TEST(Pruning, MeasuresWhatWonForSimilarProblemsFirstWhateverItsRank) {
+    Candidates candidates;
+    for (int i = 0; i < 6; ++i) {
+        candidates.push_back(candidate(Graph{.engine = 1, .rank = i}));
+        std::get<key::GraphChoice>(candidates.back().choice).knobs = {{2, i}};
+    }
+    PruningContext context{.most_trials = 2};
+    EXPECT_THAT(plan_trials(candidates, context), ElementsAre(0, 1));
+    context.seeds = {candidates[5].choice, candidates[1].choice, key::GraphChoice{99, {}}};
+    EXPECT_THAT(plan_trials(candidates, context), ElementsAre(5, 1, 0));
+    EXPECT_THAT(reasons(candidates), ElementsAre("", "", "rank", "rank", "rank", ""));
+}
+
+TEST(Pruning, KeepsTheReasonOfWhatWasExcludedForGood) {
+    Candidates candidates{candidate(Graph{.engine = 1, .status = abi::k_v9_execution_failed})};
+    candidates[0].not_run = "crash";
+    EXPECT_THAT(plan_trials(candidates, {}), IsEmpty());
+    EXPECT_THAT(reasons(candidates), ElementsAre("crash"));
+}
+
 TEST(Pruning, EveryReasonIsARuleOfTheTable) {
     std::set<std::string_view> names;
     for (const PruningRule& rule : pruning_rules()) {
