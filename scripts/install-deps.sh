@@ -8,6 +8,7 @@ packages=(
     g++ cmake ninja-build jq python3
     nlohmann-json3-dev libspdlog-dev libfmt-dev libxxhash-dev libcli11-dev
     libgtest-dev libgmock-dev libbenchmark-dev
+    dpkg-dev file pkg-config groff-base fish
     "$@"
 )
 

@@ -4,6 +4,7 @@
 #   --sanitize         unit tests with AddressSanitizer and UBSan (build-asan/), and with ThreadSanitizer (build-tsan/)
 #   --coverage         line coverage of cache, key and select by the unit tests (build-coverage/); below 95 % fails
 #   --tidy             clang-tidy over src/
+#   --browser          installs Chromium, without which the test of the report's page is skipped
 #   --cudnn VERSION    tests/real with another cuDNN from Python's package registry (build/cudnn-VERSION)
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -12,19 +13,21 @@ source "$(dirname "$0")/lib.sh"
 sanitize=false
 coverage=false
 tidy=false
+browser=false
 cudnn_versions=()
 while [ $# -gt 0 ]; do
     case $1 in
         --sanitize) sanitize=true ;;
         --coverage) coverage=true ;;
         --tidy) tidy=true ;;
+        --browser) browser=true ;;
         --cudnn)
             [ $# -gt 1 ] || fail "--cudnn needs a version" 2
             cudnn_versions+=("$2")
             shift
             ;;
         -h | --help)
-            sed -n '3,8s/^# //p' "$0"
+            sed -n '3,9s/^# //p' "$0"
             exit 0
             ;;
         *) fail "no option is called $1; --help lists them" 2 ;;
@@ -35,6 +38,7 @@ done
 packages=()
 ! $coverage || packages+=(gcovr)
 ! $tidy || packages+=(clang-tidy)
+! $browser || packages+=(chromium)
 [ ${#cudnn_versions[@]} -eq 0 ] || packages+=(python3-pip)
 "$root/scripts/install-deps.sh" ${packages[@]+"${packages[@]}"}
 clean_environment

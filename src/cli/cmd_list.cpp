@@ -31,11 +31,6 @@ struct Options {
     bool as_json = false;
 };
 
-std::string environment_words(const std::string& text) {
-    const Result<key::Environment> environment = key::parse_environment(text);
-    return environment ? environment_text(*environment) : text;
-}
-
 // Prints a page whenever it is full or the environment changes.
 class Listing {
   public:

@@ -52,20 +52,6 @@ std::vector<Revision> revisions_of(const Options& options, const Entry& entry) {
     return revisions;
 }
 
-std::string remarks(const cache::Record& record, const cache::Candidate& candidate) {
-    std::string text;
-    const auto append = [&text](const std::string& remark) { text.append(text.empty() ? "" : ", ").append(remark); };
-    if (record.denies(candidate.choice)) {
-        append("denied: never served");
-    } else if (!candidate.not_run.empty()) {
-        append("not run: " + not_run_text(candidate));
-    } else if (candidate.status != abi::k_success) {
-        append("failed with status " + std::to_string(candidate.status));
-    }
-    std::ranges::for_each(notes_of(candidate), append);
-    return text;
-}
-
 std::string revisions_text(const std::vector<Revision>& revisions) {
     TextTable table({{"REVISION", Align::right},
                      {"STATUS"},
@@ -110,7 +96,7 @@ void print_entry(const Options& options, const Entry& entry) {
             {std::to_string(number), cache::to_text(candidate.choice) + (&candidate == summary.heuristic ? " *" : ""),
              duration_text(candidate.time_ns), ratio_text(to_fastest), duration_text(candidate.spread_ns),
              std::to_string(candidate.samples), size_text(candidate.workspace_bytes), duration_text(candidate.build_ns),
-             choice_text(candidate.choice, direction), remarks(record, candidate)});
+             choice_text(candidate.choice, direction), remarks_text(record, candidate)});
     }
     if (record.candidates.empty()) {
         text += "nothing was measured yet\n";

@@ -58,6 +58,9 @@ void add_unpin(CLI::App&);
 void add_deny(CLI::App&);
 void add_doctor(CLI::App&, const Invocation&);
 void add_probe(CLI::App&);
+void add_regress(CLI::App&);
+void add_report(CLI::App&);
+void add_completion(CLI::App&);
 
 // Both write all of it or throw. Lines end in a newline.
 void print(std::string_view text);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/library_files.hpp"
 
+#include <sys/auxv.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -24,9 +26,14 @@ bool is_sanitizer_runtime(std::string_view path) {
 
 Result<std::string> own_directory() {
     std::error_code error;
-    const fs::path path = fs::read_symlink("/proc/self/exe", error);
+    fs::path path = fs::read_symlink("/proc/self/exe", error);
     if (error) {
-        return Error{ErrorCategory::io, "cannot read /proc/self/exe: " + error.message()};
+        // In a root folder without /proc: what the kernel was asked to execute.
+        const auto* const executed = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+        path = fs::canonical(executed != nullptr ? executed : "", error);
+    }
+    if (error) {
+        return Error{ErrorCategory::io, "cannot find out where cudnn-tune is: " + error.message()};
     }
     return path.parent_path().string();
 }

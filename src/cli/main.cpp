@@ -50,6 +50,9 @@ int parse_and_run(std::vector<std::string> arguments) {
     add_deny(app);
     add_doctor(app, invocation);
     add_probe(app);
+    add_regress(app);
+    add_report(app);
+    add_completion(app);
     try {
         std::ranges::reverse(arguments);  // as CLI11 wants them
         app.parse(arguments);

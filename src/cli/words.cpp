@@ -122,6 +122,11 @@ std::string environment_text(const key::Environment& environment) {
     return text;
 }
 
+std::string environment_words(const std::string& text) {
+    const Result<key::Environment> environment = key::parse_environment(text);
+    return environment ? environment_text(*environment) : text;
+}
+
 std::string choice_text(const cache::Choice& choice, key::Direction direction) {
     if (const auto* legacy = std::get_if<cache::LegacyChoice>(&choice)) {
         const auto names = algorithms_of(direction);
@@ -172,6 +177,20 @@ std::string not_run_text(const cache::Candidate& candidate) {
     const auto rules = select::pruning_rules();
     const auto rule = std::ranges::find(rules, candidate.not_run, &select::PruningRule::name);
     return rule != rules.end() ? std::string(rule->reason) : candidate.not_run;
+}
+
+std::string remarks_text(const cache::Record& record, const cache::Candidate& candidate) {
+    std::string text;
+    const auto append = [&text](const std::string& remark) { text.append(text.empty() ? "" : ", ").append(remark); };
+    if (record.denies(candidate.choice)) {
+        append("denied: never served");
+    } else if (!candidate.not_run.empty()) {
+        append("not run: " + not_run_text(candidate));
+    } else if (candidate.status != abi::k_success) {
+        append("failed with status " + std::to_string(candidate.status));
+    }
+    std::ranges::for_each(notes_of(candidate), append);
+    return text;
 }
 
 }  // namespace cudnn_tune::cli

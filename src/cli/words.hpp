@@ -27,11 +27,16 @@ inline constexpr std::size_t k_short_digest = 12;  // digits that tables show
 
 // "NVIDIA H200, cuDNN 9.19.0, compute capability 9.0, 132 SMs".
 [[nodiscard]] std::string environment_text(const key::Environment&);
+// The same for the text of a key; the text itself if it cannot be read.
+[[nodiscard]] std::string environment_words(const std::string& text);
 
 // "WINOGRAD, tensor_op math" or "engine 5, knobs 2=3 7=1".
 [[nodiscard]] std::string choice_text(const cache::Choice&, key::Direction);
 // cuDNN's notes on a candidate: "tensor cores", "needs run-time compilation", "not deterministic".
 [[nodiscard]] std::vector<std::string> notes_of(const cache::Candidate&);
+// What a person should know of a candidate beside its numbers: that it is denied, why it was not run or
+// that it failed, and its notes.
+[[nodiscard]] std::string remarks_text(const cache::Record&, const cache::Candidate&);
 // Why a candidate was not measured, as a clause: "it needs more workspace than may be used".
 [[nodiscard]] std::string not_run_text(const cache::Candidate&);
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "compile/compile_cache.hpp"
+#include "cudnn_tune/cudnn_tune.h"
 #include "cudnn_tune/version.h"
 #include "entry/engine_api.h"
 #include "tune/context.hpp"
@@ -107,6 +108,24 @@ void finish() {
     told([] { log_info("summary " + g_engine->context.statistics().summary() + compile_summary()); });
 }
 
+void get_statistics(cudnn_tune_statistics* statistics) {
+    using tune::Counter;
+    const tune::Statistics& counters = g_engine->context.statistics();
+    statistics->asked = counters.get(Counter::asked);
+    statistics->hits = counters.get(Counter::hits);
+    statistics->measured = counters.get(Counter::measured);
+    statistics->candidates = counters.get(Counter::candidates);
+    statistics->forwarded = counters.get(Counter::forwarded);
+    statistics->not_stored = counters.get(Counter::not_stored);
+    statistics->choosing_ns = counters.get(Counter::choosing_ns);
+    statistics->measuring_ns = counters.get(Counter::measuring_ns);
+    told([&] {
+        const compile::Counters compilations = g_engine->compile.counters();
+        statistics->compilations = static_cast<std::int64_t>(compilations.asked);
+        statistics->compilations_saved = static_cast<std::int64_t>(compilations.saved);
+    });
+}
+
 EngineApi g_api = {
     .version = k_engine_api_version,
     .select_legacy = select_legacy,
@@ -119,6 +138,8 @@ EngineApi g_api = {
     .backend_results = backend_results,
     .wrap_nvrtc = wrap_nvrtc,
     .finish = finish,
+    .get_statistics = get_statistics,
+    .flush = nullptr,
 };
 
 const char* environment_variable(const char* name) { return ::secure_getenv(name); }

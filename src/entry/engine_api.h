@@ -9,9 +9,11 @@
 
 #include "abi/cudnn.hpp"
 
+struct cudnn_tune_statistics;  // include/cudnn_tune/cudnn_tune.h
+
 namespace cudnn_tune {
 
-inline constexpr std::uint32_t k_engine_api_version = 2;
+inline constexpr std::uint32_t k_engine_api_version = 3;
 inline constexpr const char* k_engine_entry_symbol = "cudnn_tune_engine_open";
 
 // One real cuDNN library of this process. The shim makes it at the first call that resolves to that library, pins the
@@ -104,6 +106,9 @@ struct EngineApi {
     void* (*wrap_nvrtc)(const char* name, void* real);
     // Called once at process exit, from a fini function: flush counters, free nothing.
     void (*finish)();
+    // For include/cudnn_tune/cudnn_tune.h; at any time, from any thread.
+    void (*get_statistics)(cudnn_tune_statistics*);
+    void (*flush)();  // what finish() writes, without its message
 };
 
 using EngineOpenFn = const EngineApi* (*)(const ShimApi*);

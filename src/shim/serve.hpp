@@ -8,6 +8,7 @@
 #include "key/problem.hpp"
 #include "shim/call_target.hpp"
 #include "shim/engine_loader.hpp"
+#include "shim/pause.hpp"
 #include "shim/reentrancy.hpp"
 
 namespace cudnn_tune::shim {
@@ -34,7 +35,7 @@ namespace cudnn_tune::shim {
 
 template <typename RealCall>
 abi::Status serve_legacy(const CallTarget& target, const LegacyCall& call, RealCall real_call) {
-    const EngineApi* api = engine_for(target);
+    const EngineApi* api = is_paused() ? nullptr : engine_for(target);
     if (api == nullptr || api->select_legacy == nullptr) {
         return real_call();
     }
@@ -216,7 +217,7 @@ inline abi::Status backend_set(const CallTarget& target, abi::BackendDescriptor 
 inline abi::Status backend_get(const CallTarget& target, abi::BackendDescriptor descriptor, int name, int type,
                                std::int64_t requested, std::int64_t* count, void* elements) {
     const auto real = reinterpret_cast<abi::BackendGetAttributeFn>(target.function);
-    const EngineApi* api = name == abi::k_engineheur_results ? engine_for(target) : nullptr;
+    const EngineApi* api = name == abi::k_engineheur_results && !is_paused() ? engine_for(target) : nullptr;
     if (api == nullptr || api->backend_results == nullptr) {
         return real(descriptor, name, type, requested, count, elements);
     }

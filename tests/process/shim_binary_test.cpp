@@ -38,14 +38,20 @@ std::set<std::string> found_in(const std::vector<std::string>& lines, const std:
     return found;
 }
 
-TEST(ShimBinary, ExportsTheHookListAndDlsymOnly) {
-    std::ifstream file(HOOK_LIST);
+std::vector<std::string> lines_of_file(const std::string& path) {
+    std::ifstream file(path);
     std::vector<std::string> lines;
     for (std::string line; std::getline(file, line);) {
         lines.push_back(line);
     }
-    std::set<std::string> hooks = found_in(lines, R"(^CUDNN_TUNE_HOOK\((\w+),)");
+    return lines;
+}
+
+TEST(ShimBinary, ExportsTheHookListThePublicFunctionsAndDlsymOnly) {
+    std::set<std::string> hooks = found_in(lines_of_file(HOOK_LIST), R"(^CUDNN_TUNE_HOOK\((\w+),)");
     EXPECT_EQ(hooks.size(), 23);
+    hooks.merge(found_in(lines_of_file(API_LIST), R"(^CUDNN_TUNE_PUBLIC\((\w+)\))"));
+    EXPECT_EQ(hooks.size(), 28);
     hooks.insert("dlsym");
     const auto exported = lines_of({BINUTILS_NM, "-D", "--defined-only", k_shim});
     EXPECT_EQ(found_in(exported, R"(^\S+ (.*)$)"), [&] {
@@ -55,6 +61,11 @@ TEST(ShimBinary, ExportsTheHookListAndDlsymOnly) {
         }
         return expected;
     }());
+}
+
+TEST(ShimBinary, ExportsEveryFunctionOfThePublicHeader) {
+    EXPECT_EQ(found_in(lines_of_file(PUBLIC_HEADER), R"(^CUDNN_TUNE_API .*\b(cudnn_tune_\w+)\()"),
+              found_in(lines_of_file(API_LIST), R"(^CUDNN_TUNE_PUBLIC\((\w+)\))"));
 }
 
 TEST(ShimBinary, NeedsOnlyLibcAndLibdl) {

@@ -6,6 +6,7 @@
 //   cd=FOLDER             changes the folder
 //   on_signal=N           installs a handler that says so and ends the process with 0
 //   raise=N exit kill     a signal, _exit(0), SIGKILL
+//   version pause resume flush counters   the functions of cudnn_tune.h, by the same names
 #pragma once
 
 #include <sys/wait.h>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "cudnn_table.hpp"
+#include "cudnn_tune/cudnn_tune.h"
 
 namespace victim {
 
@@ -116,6 +118,29 @@ class Interpreter {
         } else if (name == "kill") {
             std::fflush(stdout);
             raise(SIGKILL);
+        } else {
+            return call_library(name);
+        }
+        return true;
+    }
+
+    static bool call_library(const std::string& name) {
+        if (name == "version") {
+            const char* const version = cudnn_tune_try_version();
+            say(version != nullptr ? "version " + std::string(version) : "no library");
+        } else if (name == "pause") {
+            cudnn_tune_try_pause();
+        } else if (name == "resume") {
+            cudnn_tune_try_resume();
+        } else if (name == "flush") {
+            say("flush " + std::to_string(cudnn_tune_try_flush()));
+        } else if (name == "counters") {
+            cudnn_tune_statistics counters;
+            const int status = cudnn_tune_try_get_statistics(&counters);
+            say("counters " + std::to_string(status) + " asked=" + std::to_string(counters.asked) +
+                " hits=" + std::to_string(counters.hits) + " measured=" + std::to_string(counters.measured) +
+                " candidates=" + std::to_string(counters.candidates) + " forwarded=" +
+                std::to_string(counters.forwarded) + " measuring=" + (counters.measuring_ns > 0 ? "yes" : "no"));
         } else {
             return false;
         }

@@ -161,7 +161,9 @@ EngineApi g_api = {.version = k_engine_api_version,
                    .backend_attribute_set = backend_attribute_set,
                    .backend_results = backend_results,
                    .wrap_nvrtc = wrap_nvrtc,
-                   .finish = finish};
+                   .finish = finish,
+                   .get_statistics = nullptr,
+                   .flush = nullptr};
 
 }  // namespace
 
