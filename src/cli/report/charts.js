@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers in words, and scatter charts. Text from the cache file only ever becomes a text node or an attribute value.
 const svg_name = "http://www.w3.org/2000/svg";
 
@@ -50,7 +51,8 @@ function round_numbers(low, high, is_bytes) {
 // A logarithmic axis for values above 0. With `has_zero` there is a place for 0, too.
 function log_axis(values, from, to, is_bytes, has_zero) {
   const positive = values.filter((value) => value > 0);
-  const numbers = positive.length ? round_numbers(Math.min(...positive), Math.max(...positive), is_bytes) : [1, 2];
+  const numbers = positive.length ? round_numbers(positive.reduce((a, b) => Math.min(a, b)),
+    positive.reduce((a, b) => Math.max(a, b)), is_bytes) : [1, 2];
   const low = numbers[0], high = numbers.at(-1);
   const start = has_zero ? from + (to - from) * .14 : from;
   const place = (value) => value <= 0 ? from :

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page itself: filters, summary, groups, table, and the candidates of a problem.
 const report = JSON.parse(document.getElementById("data").textContent);
 const by_id = (id) => document.getElementById(id);
