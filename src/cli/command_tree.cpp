@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/command_tree.hpp"
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
-
 namespace cudnn_tune::cli {
 namespace {
 

@@ -3,12 +3,11 @@
 // manual page cannot lack or invent one.
 #pragma once
 
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
 #include <string>
 #include <vector>
-
-namespace CLI {
-class App;
-}
 
 namespace cudnn_tune::cli {
 
