@@ -49,6 +49,7 @@ SAME_CALL(CuMemFreeFn, cuMemFree);
 SAME_CALL(CuMemsetD32AsyncFn, cuMemsetD32Async);
 SAME_CALL(CuMemcpyHtoDAsyncFn, cuMemcpyHtoDAsync);
 SAME_CALL(CuMemcpyDtoDAsyncFn, cuMemcpyDtoDAsync);
+SAME_CALL(CuMemcpyDtoHAsyncFn, cuMemcpyDtoHAsync);
 SAME_CALL(CuStreamCreateFn, cuStreamCreate);
 SAME_CALL(CuStreamDestroyFn, cuStreamDestroy);
 SAME_CALL(CuStreamIsCapturingFn, cuStreamIsCapturing);

@@ -57,6 +57,7 @@ using CuMemFreeFn = CuResult (*)(CuDevicePtr);
 using CuMemsetD32AsyncFn = CuResult (*)(CuDevicePtr, unsigned value, std::size_t words, CuStream);
 using CuMemcpyHtoDAsyncFn = CuResult (*)(CuDevicePtr, const void*, std::size_t bytes, CuStream);
 using CuMemcpyDtoDAsyncFn = CuResult (*)(CuDevicePtr, CuDevicePtr, std::size_t bytes, CuStream);
+using CuMemcpyDtoHAsyncFn = CuResult (*)(void*, CuDevicePtr, std::size_t bytes, CuStream);
 using CuStreamCreateFn = CuResult (*)(CuStream*, unsigned flags);
 using CuStreamDestroyFn = CuResult (*)(CuStream);
 using CuStreamIsCapturingFn = CuResult (*)(CuStream, CuCaptureStatus*);

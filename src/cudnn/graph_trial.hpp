@@ -26,18 +26,18 @@ class GraphTrial {
 
     // Builds the plan of `choice` as number `slot`.
     [[nodiscard]] abi::Status build(std::size_t slot, const key::GraphChoice& choice);
-    // Enqueues it on the handle's stream.
-    [[nodiscard]] abi::Status run(std::size_t slot);
+    // Enqueues it on the handle's stream, on the buffers of that number.
+    [[nodiscard]] abi::Status run(std::size_t slot, std::size_t buffers);
     void release(std::size_t slot) { m_plans.erase(slot); }
-    // For all runs from now on. Success or the library's status.
-    [[nodiscard]] abi::Status use(const GraphBuffers& buffers);
+    // Sets of buffers for all runs from now on. Success or the library's status.
+    [[nodiscard]] abi::Status use(std::span<const GraphBuffers> buffers);
 
   private:
     const RealCudnn& m_real;
     abi::Handle m_handle;
     GraphTarget m_target;
     std::map<std::size_t, OwnDescriptor> m_plans;
-    OwnDescriptor m_pack;
+    std::vector<OwnDescriptor> m_packs;
 };
 
 }  // namespace cudnn_tune::cudnn

@@ -25,6 +25,7 @@ std::optional<Driver> Driver::of_process(FindSymbolFn find) {
         find_symbol(find, handle, "cuMemsetD32Async", driver.memset_d32_async) &&
         find_symbol(find, handle, "cuMemcpyHtoDAsync_v2", driver.memcpy_htod_async) &&
         find_symbol(find, handle, "cuMemcpyDtoDAsync_v2", driver.memcpy_dtod_async) &&
+        find_symbol(find, handle, "cuMemcpyDtoHAsync_v2", driver.memcpy_dtoh_async) &&
         find_symbol(find, handle, "cuStreamCreate", driver.stream_create) &&
         find_symbol(find, handle, "cuStreamDestroy_v2", driver.stream_destroy) &&
         find_symbol(find, handle, "cuStreamIsCapturing", driver.stream_is_capturing) &&

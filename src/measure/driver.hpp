@@ -27,6 +27,7 @@ struct Driver {
     abi::CuMemsetD32AsyncFn memset_d32_async = nullptr;
     abi::CuMemcpyHtoDAsyncFn memcpy_htod_async = nullptr;
     abi::CuMemcpyDtoDAsyncFn memcpy_dtod_async = nullptr;
+    abi::CuMemcpyDtoHAsyncFn memcpy_dtoh_async = nullptr;
     abi::CuStreamCreateFn stream_create = nullptr;
     abi::CuStreamDestroyFn stream_destroy = nullptr;
     abi::CuStreamIsCapturingFn stream_is_capturing = nullptr;

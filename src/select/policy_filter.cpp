@@ -52,12 +52,16 @@ std::uint32_t precision_of_graph(std::uint32_t notes, abi::DataType dtype) {
 
 }  // namespace
 
+std::uint32_t precision_loss(const key::Candidate& candidate, key::Direction direction, abi::DataType dtype) {
+    const auto* const legacy = std::get_if<key::LegacyChoice>(&candidate.choice);
+    return legacy != nullptr ? precision_of_legacy(*legacy, direction, dtype)
+                             : precision_of_graph(candidate.numerical_notes, dtype);
+}
+
 std::string_view refusal(const key::Candidate& candidate, const Terms& terms, key::Direction direction,
                          abi::DataType dtype) {
     const auto* const legacy = std::get_if<key::LegacyChoice>(&candidate.choice);
-    const std::uint32_t precision = legacy != nullptr ? precision_of_legacy(*legacy, direction, dtype)
-                                                      : precision_of_graph(candidate.numerical_notes, dtype);
-    if ((precision & terms.forbidden) != 0) {
+    if ((precision_loss(candidate, direction, dtype) & terms.forbidden) != 0) {
         return "precision";
     }
     const bool varies = legacy != nullptr ? candidate.determinism != abi::k_deterministic

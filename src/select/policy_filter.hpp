@@ -10,6 +10,9 @@ namespace cudnn_tune::select {
 // Why a candidate may not be served; empty: it may. `dtype` is that of x.
 [[nodiscard]] std::string_view refusal(const key::Candidate&, const Terms&, key::Direction, abi::DataType dtype);
 
+// Bits of Precision: how a candidate computes less exactly than the types of the tensors promise.
+[[nodiscard]] std::uint32_t precision_loss(const key::Candidate&, key::Direction, abi::DataType dtype);
+
 struct Served {
     cache::Record record;
     bool pin_missed = false;  // nothing usable has the pinned choice: what is left is in its usual order

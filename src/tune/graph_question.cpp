@@ -45,27 +45,47 @@ std::vector<key::Candidate> GraphQuestion::candidates() {
     return candidates;
 }
 
-Status GraphQuestion::take_tensors(measure::Scratch& scratch) {
-    for (std::size_t i = 0; i < m_problem.problem.tensors.size(); ++i) {
-        const key::Tensor& tensor = m_problem.problem.tensors[i];
+Status GraphQuestion::take_tensors(measure::Scratch& scratch, const measure::TensorNeeds& needs) {
+    const key::Problem& problem = m_problem.problem;
+    std::vector<bool> is_output(problem.tensors.size(), false);
+    is_output[problem.direction == key::Direction::forward         ? 2
+              : problem.direction == key::Direction::backward_data ? 0
+                                                                   : 1] = true;
+    for (const key::PointwiseOperation& operation : problem.pointwise) {
+        if (operation.y >= 0) {
+            is_output[static_cast<std::size_t>(operation.y)] = true;
+        }
+    }
+    for (std::size_t i = 0; i < problem.tensors.size(); ++i) {
+        const key::Tensor& tensor = problem.tensors[i];
+        const auto bytes = key::span_bytes(tensor);
         if (tensor.is_virtual) {
             continue;
         }
-        const auto bytes = key::span_bytes(tensor);
         if (!bytes) {
             return Error{ErrorCategory::invalid, "a tensor's size is not understood"};
         }
-        m_buffers.unique_ids.push_back(m_problem.unique_ids[i]);
         if (tensor.is_by_value) {
             m_scalars.push_back(measure::random_values(static_cast<std::size_t>(*bytes), tensor.dtype));
-            m_buffers.addresses.push_back(m_scalars.back().data());
             continue;
         }
-        const auto block = scratch.allocate_filled(*bytes, tensor.dtype, m_stream);
-        if (!block) {
-            return block.error();
+        m_tensors.add(*bytes, tensor.dtype, is_output[i], *bytes);
+    }
+    if (const Status allocated = m_tensors.allocate(scratch, needs, m_stream); !allocated) {
+        return allocated;
+    }
+    m_buffers.resize(m_tensors.copies());
+    for (std::size_t copy = 0; copy < m_buffers.size(); ++copy) {
+        std::size_t scalar = 0;
+        std::size_t block = 0;
+        for (std::size_t i = 0; i < problem.tensors.size(); ++i) {
+            const key::Tensor& tensor = problem.tensors[i];
+            if (!tensor.is_virtual) {
+                m_buffers[copy].unique_ids.push_back(m_problem.unique_ids[i]);
+                m_buffers[copy].addresses.push_back(tensor.is_by_value ? m_scalars[scalar++].data()
+                                                                       : m_tensors.address(block++, copy));
+            }
         }
-        m_buffers.addresses.push_back(reinterpret_cast<void*>(static_cast<std::uintptr_t>(*block)));
     }
     return ok_status();
 }
@@ -75,7 +95,9 @@ Status GraphQuestion::take_workspace(measure::Scratch& scratch, std::int64_t byt
     if (!block) {
         return block.error();
     }
-    m_buffers.workspace = reinterpret_cast<void*>(static_cast<std::uintptr_t>(*block));
+    for (cudnn::GraphBuffers& buffers : m_buffers) {
+        buffers.workspace = reinterpret_cast<void*>(static_cast<std::uintptr_t>(*block));
+    }
     if (m_trial->use(m_buffers) != abi::k_success) {
         return Error{ErrorCategory::gpu, "the library refuses the variant pack"};
     }
@@ -86,6 +108,8 @@ abi::Status GraphQuestion::prepare(std::size_t slot, const key::Candidate& candi
     return m_trial->build(slot, std::get<key::GraphChoice>(candidate.choice));
 }
 
-abi::Status GraphQuestion::launch(std::size_t slot, const key::Candidate&) { return m_trial->run(slot); }
+abi::Status GraphQuestion::launch(std::size_t slot, const key::Candidate&) {
+    return m_trial->run(slot, next_copy(m_tensors.copies()));
+}
 
 }  // namespace cudnn_tune::tune

@@ -24,7 +24,8 @@ class GraphQuestion final : public Question {
     [[nodiscard]] bool stream_is_still(abi::CuStream) override;
     [[nodiscard]] std::int64_t offered_workspace_bytes() const override { return INT64_MAX; }
     [[nodiscard]] std::vector<key::Candidate> candidates() override;
-    [[nodiscard]] Status take_tensors(measure::Scratch&) override;
+    [[nodiscard]] Status take_tensors(measure::Scratch&, const measure::TensorNeeds&) override;
+    [[nodiscard]] std::vector<measure::Output> outputs() const override { return m_tensors.outputs(); }
     [[nodiscard]] Status take_workspace(measure::Scratch&, std::int64_t bytes) override;
     [[nodiscard]] abi::Status prepare(std::size_t slot, const key::Candidate&) override;
     [[nodiscard]] abi::Status launch(std::size_t slot, const key::Candidate&) override;
@@ -38,7 +39,8 @@ class GraphQuestion final : public Question {
     MakeHandle m_make_handle;
     std::optional<cudnn::GraphTrial> m_trial;  // from trial_stream() on
     abi::CuStream m_stream = nullptr;
-    cudnn::GraphBuffers m_buffers;
+    measure::TensorSet m_tensors;
+    std::vector<cudnn::GraphBuffers> m_buffers;        // one a copy of the tensors
     std::vector<std::vector<std::uint8_t>> m_scalars;  // values of by-value tensors, in host memory
 };
 

@@ -128,6 +128,7 @@ GraphService::Found GraphService::find_or_tune(Library& library, const cudnn::Gr
     });
     const select::Terms terms = select::terms_for(m_context.policy(), text);
     const bool is_fp32 = problem.problem.x().dtype == abi::k_float;
+    question.set_verify(terms.verify);
     const Tuner::Reply reply = m_context.tuner().answer(question, driver);
     Found found;
     if (reply.record) {

@@ -2,7 +2,9 @@
 #include "tune/legacy_question.hpp"
 
 #include <algorithm>
+#include <array>
 
+#include "key/tensor_size.hpp"
 #include "select/pruning.hpp"
 
 namespace cudnn_tune::tune {
@@ -30,6 +32,19 @@ cudnn::LegacyBuffers caller_buffers(const LegacyCall& call) {
     buffers.workspace = call.workspace;
     buffers.workspace_bytes = call.workspace_bytes;
     return buffers;
+}
+
+// Of x, w, y.
+std::size_t output_index(const LegacyCall& call) {
+    switch (direction_of(call)) {
+        case key::Direction::backward_data:
+            return 0;
+        case key::Direction::backward_filter:
+            return 1;
+        case key::Direction::forward:
+            break;
+    }
+    return 2;
 }
 
 }  // namespace
@@ -77,7 +92,7 @@ std::vector<key::Candidate> LegacyQuestion::candidates() {
     return m_trial.candidates(math_types);
 }
 
-Status LegacyQuestion::take_tensors(measure::Scratch& scratch) {
+Status LegacyQuestion::take_tensors(measure::Scratch& scratch, const measure::TensorNeeds& needs) {
     if (m_call.kind == LegacyQuestionKind::find_ex) {
         return ok_status();
     }
@@ -86,21 +101,37 @@ Status LegacyQuestion::take_tensors(measure::Scratch& scratch) {
     if (!bytes || !stream) {
         return Error{ErrorCategory::invalid, "the library does not say how large the tensors are"};
     }
-    struct Wanted {
-        std::int64_t bytes;
-        abi::DataType dtype;
-        void** target;
-    };
-    for (const Wanted& wanted :
-         {Wanted{bytes->x, m_legacy_key.x.dtype, &m_buffers.x}, Wanted{bytes->w, m_legacy_key.w.dtype, &m_buffers.w},
-          Wanted{bytes->y, m_legacy_key.y.dtype, &m_buffers.y}}) {
-        const auto block = scratch.allocate_filled(wanted.bytes, wanted.dtype, *stream);
-        if (!block) {
-            return block.error();
-        }
-        *wanted.target = pointer_of(*block);
+    const key::Problem problem = cudnn::problem_of(m_legacy_key);
+    const std::array<std::int64_t, 3> sizes = {bytes->x, bytes->w, bytes->y};
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+        m_tensors.add(sizes[i], problem.tensors[i].dtype, i == output_index(m_call),
+                      key::span_bytes(problem.tensors[i]).value_or(sizes[i]));
     }
-    return ok_status();
+    return m_tensors.allocate(scratch, needs, *stream);
+}
+
+std::vector<measure::Output> LegacyQuestion::outputs() const {
+    if (m_call.kind != LegacyQuestionKind::find_ex) {
+        return m_tensors.outputs();
+    }
+    const key::Problem problem = cudnn::problem_of(m_legacy_key);
+    const key::Tensor& tensor = problem.tensors[output_index(m_call)];
+    const auto bytes = key::span_bytes(tensor);
+    const std::array<void*, 3> at = {m_buffers.x, m_buffers.w, m_buffers.y};
+    return bytes ? std::vector{measure::Output{
+                       static_cast<abi::CuDevicePtr>(reinterpret_cast<std::uintptr_t>(at[output_index(m_call)])),
+                       *bytes, tensor.dtype, 0, 0}}
+                 : std::vector<measure::Output>{};
+}
+
+cudnn::LegacyBuffers LegacyQuestion::buffers(std::size_t copy) const {
+    cudnn::LegacyBuffers buffers = m_buffers;
+    if (m_call.kind != LegacyQuestionKind::find_ex) {
+        buffers.x = m_tensors.address(0, copy);
+        buffers.w = m_tensors.address(1, copy);
+        buffers.y = m_tensors.address(2, copy);
+    }
+    return buffers;
 }
 
 Status LegacyQuestion::take_workspace(measure::Scratch& scratch, std::int64_t bytes) {
@@ -119,7 +150,7 @@ Status LegacyQuestion::take_workspace(measure::Scratch& scratch, std::int64_t by
 abi::Status LegacyQuestion::prepare(std::size_t, const key::Candidate&) { return abi::k_success; }
 
 abi::Status LegacyQuestion::launch(std::size_t, const key::Candidate& candidate) {
-    return m_trial.run(std::get<key::LegacyChoice>(candidate.choice), m_buffers);
+    return m_trial.run(std::get<key::LegacyChoice>(candidate.choice), buffers(next_copy(copies())));
 }
 
 std::vector<key::Candidate> LegacyQuestion::accepted_now(const std::vector<key::Candidate>& candidates) {

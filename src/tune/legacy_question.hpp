@@ -27,7 +27,8 @@ class LegacyQuestion : public Question {
     [[nodiscard]] bool can_run(const key::Candidate& candidate) const override {
         return std::holds_alternative<key::LegacyChoice>(candidate.choice);
     }
-    [[nodiscard]] Status take_tensors(measure::Scratch&) override;
+    [[nodiscard]] Status take_tensors(measure::Scratch&, const measure::TensorNeeds&) override;
+    [[nodiscard]] std::vector<measure::Output> outputs() const override;
     [[nodiscard]] Status take_workspace(measure::Scratch&, std::int64_t bytes) override;
     [[nodiscard]] abi::Status prepare(std::size_t slot, const key::Candidate&) override;
     [[nodiscard]] abi::Status launch(std::size_t slot, const key::Candidate&) override;
@@ -43,14 +44,16 @@ class LegacyQuestion : public Question {
   protected:
     [[nodiscard]] const LegacyCall& call() const { return m_call; }
     // Where the tensors and the workspace are; known after take_tensors() and take_workspace().
-    [[nodiscard]] const cudnn::LegacyBuffers& buffers() const { return m_buffers; }
+    [[nodiscard]] std::size_t copies() const { return m_tensors.copies(); }
+    [[nodiscard]] cudnn::LegacyBuffers buffers(std::size_t copy) const;
 
   private:
     const LegacyCall& m_call;
     const cudnn::LegacyKey& m_legacy_key;
     key::KeyText m_key;
     cudnn::LegacyTrial m_trial;
-    cudnn::LegacyBuffers m_buffers;
+    measure::TensorSet m_tensors;    // empty for Find*Ex
+    cudnn::LegacyBuffers m_buffers;  // Find*Ex: the caller's; else only the workspace
 };
 
 }  // namespace cudnn_tune::tune

@@ -138,6 +138,7 @@ LegacyService::Found LegacyService::find_or_tune(Library& library, const LegacyC
     } else {
         question = std::make_unique<LegacyQuestion>(library.real, call, key, std::move(text));
     }
+    question->set_verify(terms.verify);
     const Tuner::Reply reply = m_context.tuner().answer(*question, m_context.driver());
     Found found;
     if (!reply.record) {

@@ -11,6 +11,8 @@
 #include "key/problem_text.hpp"
 #include "measure/driver.hpp"
 #include "measure/scratch.hpp"
+#include "measure/tensor_set.hpp"
+#include "select/policy.hpp"
 #include "util/result.hpp"
 
 namespace cudnn_tune::tune {
@@ -41,13 +43,30 @@ class Question {
     // True if the record was measured without a kind of candidates that this question has.
     [[nodiscard]] virtual bool lacks_candidates(const cache::Record&) const { return false; }
     // Memory for the tensors, then for the largest workspace that will be used.
-    [[nodiscard]] virtual Status take_tensors(measure::Scratch&) = 0;
+    [[nodiscard]] virtual Status take_tensors(measure::Scratch&, const measure::TensorNeeds&) = 0;
     [[nodiscard]] virtual Status take_workspace(measure::Scratch&, std::int64_t bytes) = 0;
+
+    // What the policy says about checking outputs. Set once, before it is asked.
+    [[nodiscard]] select::Verify verify() const { return m_verify; }
+    void set_verify(select::Verify verify) { m_verify = verify; }
+    // What launches write when they do not go round the copies of the tensors; after take_tensors().
+    [[nodiscard]] virtual std::vector<measure::Output> outputs() const = 0;
+    // Whether launches go round the copies, as they do at first.
+    void rotate(bool does) { m_rotates = does; }
 
     // For measure::Runner; `slot` numbers the candidates that are tried.
     [[nodiscard]] virtual abi::Status prepare(std::size_t slot, const key::Candidate&) = 0;
     [[nodiscard]] virtual abi::Status launch(std::size_t slot, const key::Candidate&) = 0;
     virtual void release(std::size_t slot) = 0;
+
+  protected:
+    // Which copy of the tensors the next launch is to use.
+    [[nodiscard]] std::size_t next_copy(std::size_t copies) { return m_rotates ? m_turn++ % copies : 0; }
+
+  private:
+    select::Verify m_verify = select::Verify::off;
+    bool m_rotates = true;
+    std::size_t m_turn = 0;
 };
 
 }  // namespace cudnn_tune::tune

@@ -7,10 +7,11 @@ namespace cudnn_tune::tune {
 namespace {
 
 constexpr std::array<std::string_view, static_cast<std::size_t>(Counter::count)> k_names = {
-    "asked",        "hits",          "measured",       "candidates", "forwarded",     "not_understood", "no_device",
-    "capturing",    "budget",        "memory",         "gpu_error",  "forked",        "mode",           "wait",
-    "trial_failed", "nearest",       "filtered",       "policy",     "entry_refused", "rebuild_failed", "not_stored",
-    "upgraded",     "upgrade_unfit", "upgrade_failed", "choosing",   "measuring",     "overshoot"};
+    "asked",         "hits",           "measured",      "candidates",     "forwarded",  "not_understood",
+    "no_device",     "capturing",      "budget",        "memory",         "gpu_error",  "forked",
+    "mode",          "wait",           "trial_failed",  "verified",       "wrong",      "nearest",
+    "filtered",      "policy",         "entry_refused", "rebuild_failed", "not_stored", "upgraded",
+    "upgrade_unfit", "upgrade_failed", "choosing",      "measuring",      "overshoot"};
 
 std::string milliseconds(std::int64_t ns) {
     char text[32];

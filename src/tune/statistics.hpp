@@ -26,8 +26,10 @@ enum class Counter : std::uint8_t {
     mode,            // read, strict or record mode
     wait,            // another thread or process was measuring for too long
     trial_failed,    // the driver reported an error, or no candidate ran
-    nearest,         // of these, answered by the entry of a near problem (policy `nearest`)
-    filtered,        // of these, answered from the library's own list, less what the policy forbids
+    verified,        // candidates whose output was compared with another's
+    wrong,           // of these and their references, excluded for a wrong output
+    nearest,         // of the forwarded ones, answered by the entry of a near problem (policy `nearest`)
+    filtered,        // of the forwarded ones, answered from the library's own list, less what the policy forbids
     policy,          // the policy leaves nothing to serve
     entry_refused,   // the real library no longer accepts an entry of the file
     rebuild_failed,  // a configuration did not finalize

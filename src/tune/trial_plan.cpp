@@ -60,7 +60,8 @@ std::vector<key::Candidate> with_known_results(std::vector<key::Candidate> candi
         if (same == known->candidates.end() || candidate.status != abi::k_success) {
             continue;
         }
-        const bool is_excluded = same->status != abi::k_success && same->not_run == k_not_run_crash;
+        const bool is_excluded =
+            same->status != abi::k_success && (same->not_run == k_not_run_crash || same->not_run == k_not_run_wrong);
         if (is_excluded || (same->status != abi::k_success && !anew)) {
             candidate.status = same->status;
             candidate.build_ns = same->build_ns;

@@ -23,6 +23,7 @@ inline constexpr const char* k_not_run_hopeless = "hopeless";  // its engine has
 inline constexpr const char* k_not_run_duplicate = "duplicate";
 // Excluded: the candidate counts as failed, also when the record is completed or measured anew.
 inline constexpr const char* k_not_run_crash = "crash";  // processes died on it
+inline constexpr const char* k_not_run_wrong = "wrong";  // its output was
 
 // True if a record has no answer yet, or left out candidates that this question could measure now.
 [[nodiscard]] bool needs_measuring(const cache::Record&, const Question&);

@@ -17,6 +17,7 @@
 #include "select/preference.hpp"
 #include "select/pruning.hpp"
 #include "tune/trial_plan.hpp"
+#include "tune/verification.hpp"
 #include "util/log.hpp"
 
 namespace cudnn_tune::tune {
@@ -70,6 +71,14 @@ std::vector<std::size_t> trials_of(std::vector<key::Candidate>& candidates, cons
     std::vector<std::size_t> order = select::plan_trials(candidates, context);
     std::erase_if(order, [&](std::size_t index) { return candidates[index].measured(); });
     return order;
+}
+
+// 0 where the driver does not say.
+std::int64_t l2_bytes(const measure::Driver& driver) {
+    const auto device = driver.current_device();
+    int bytes = 0;
+    return device && driver.device_get_attribute(&bytes, abi::k_cu_l2_cache_size, *device) == abi::k_cu_success ? bytes
+                                                                                                                : 0;
 }
 
 // Runs the candidates of a question, each under a mark until its first run has ended.
@@ -311,7 +320,10 @@ Result<cache::Record> Tuner::measure(Question& question, const measure::Driver& 
         }
     }
     measure::Scratch scratch(driver, measure::scratch_limit_bytes(driver));
-    if (const Status status = question.take_tensors(scratch); !status) {
+    const select::Verify verify = question.verify();
+    if (const Status status =
+            question.take_tensors(scratch, {.l2_bytes = l2_bytes(driver), .is_guarded = verify != select::Verify::off});
+        !status) {
         return Error{ErrorCategory::io, status.error().message};
     }
     const std::int64_t offered_bytes = question.offered_workspace_bytes();
@@ -331,9 +343,11 @@ Result<cache::Record> Tuner::measure(Question& question, const measure::Driver& 
     context.workspace_limit_bytes = std::min({offered_bytes, workspace_cap_bytes(m_settings, driver),
                                               offered_bytes == INT64_MAX ? scratch.left_bytes() : INT64_MAX});
     std::vector<std::size_t> order = trials_of(candidates, context);
+    std::int64_t taken_bytes = 0;
     while (!order.empty()) {
         const std::int64_t largest_bytes = largest_workspace(candidates, order);
         if (question.take_workspace(scratch, largest_bytes).ok()) {
+            taken_bytes = largest_bytes;
             break;
         }
         context.workspace_limit_bytes = largest_bytes > 0 ? largest_bytes / 2 : -1;
@@ -378,6 +392,16 @@ Result<cache::Record> Tuner::measure(Question& question, const measure::Driver& 
     }
     if (std::none_of(candidates.begin(), candidates.end(), is_measured)) {
         return Error{ErrorCategory::gpu, "no candidate ran"};
+    }
+    const auto verified =
+        verify_candidates(question, driver, *stream, m_clock, {verify, taken_bytes, deadline_ns}, candidates);
+    if (!verified) {
+        return verified.error();
+    }
+    m_statistics.add(Counter::verified, verified->checked);
+    m_statistics.add(Counter::wrong, verified->wrong);
+    if (std::none_of(candidates.begin(), candidates.end(), is_measured)) {
+        return Error{ErrorCategory::gpu, "no candidate computes what the others do"};
     }
     if (known) {
         std::copy_if(known->candidates.begin(), known->candidates.end(), std::back_inserter(candidates),

@@ -59,10 +59,13 @@ Status UpgradeQuestion::take_workspace(measure::Scratch& scratch, std::int64_t b
     if (Status taken = LegacyQuestion::take_workspace(scratch, bytes); !taken || !m_trial) {
         return taken;
     }
-    cudnn::GraphBuffers at;
-    at.unique_ids = {cudnn::unique_id_of(0), cudnn::unique_id_of(1), cudnn::unique_id_of(2)};
-    at.addresses = {buffers().x, buffers().w, buffers().y};
-    at.workspace = buffers().workspace;
+    std::vector<cudnn::GraphBuffers> at(copies());
+    for (std::size_t copy = 0; copy < at.size(); ++copy) {
+        const cudnn::LegacyBuffers legacy = buffers(copy);
+        at[copy].unique_ids = {cudnn::unique_id_of(0), cudnn::unique_id_of(1), cudnn::unique_id_of(2)};
+        at[copy].addresses = {legacy.x, legacy.w, legacy.y};
+        at[copy].workspace = legacy.workspace;
+    }
     if (m_trial->use(at) != abi::k_success) {
         return Error{ErrorCategory::gpu, "the library refuses the variant pack"};
     }
@@ -75,7 +78,7 @@ abi::Status UpgradeQuestion::prepare(std::size_t slot, const key::Candidate& can
 }
 
 abi::Status UpgradeQuestion::launch(std::size_t slot, const key::Candidate& candidate) {
-    return std::holds_alternative<key::GraphChoice>(candidate.choice) ? m_trial->run(slot)
+    return std::holds_alternative<key::GraphChoice>(candidate.choice) ? m_trial->run(slot, next_copy(copies()))
                                                                       : LegacyQuestion::launch(slot, candidate);
 }
 
