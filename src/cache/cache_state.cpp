@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "cache/compaction.hpp"
 #include "util/log.hpp"
 
 namespace cudnn_tune::cache {
@@ -118,6 +119,9 @@ std::optional<Error> CacheState::find_problem() {
     if (m_top.problem()) {
         return m_top.problem();
     }
+    if (m_size_problem) {
+        return m_size_problem;
+    }
     if (m_top.state() == JournalState::missing) {
         if (const IoStatus made = m_options.files->check_writable(directory_of(m_path)); !made) {
             return io_error("make", m_path, made.error_number());
@@ -137,10 +141,13 @@ Result<std::shared_ptr<const Record>> CacheState::publish(Record record) {
         effective = *problem;
     } else if (auto draft = encode_record(record, m_options.digest); !draft) {  // now, not while the lock is held
         effective = draft.error();
+    } else if (const Status room = make_room(draft->size()); !room) {
+        effective = room.error();
     } else {
         effective = try_publish(record, *draft);
         if (effective.ok() && *effective == nullptr) {
-            // Somebody without our lock (a person's `mv`) replaced the file between our look and our write.
+            // Somebody without our lock (a person's `mv` or `rm`, a compaction that took over a file of our own)
+            // replaced the file between our look and our write.
             effective = try_publish(record, *draft);
         }
     }
@@ -171,6 +178,39 @@ Result<std::shared_ptr<const Record>> CacheState::try_publish(Record& record, st
         ++m_counters.lock_refused;
     }
     return store(record, draft, lease);
+}
+
+bool CacheState::fits(std::size_t line_bytes) {
+    const std::lock_guard lock(m_mutex);
+    return m_top.size_bytes() + static_cast<std::int64_t>(line_bytes) + 1 <= m_options.most_bytes;
+}
+
+Status CacheState::make_room(std::size_t line_bytes) {
+    if (m_options.most_bytes < 0 || fits(line_bytes)) {
+        return ok_status();
+    }
+    CompactionOptions options;
+    options.path = m_path;
+    options.most_bytes = m_options.most_bytes / 4 * 3;  // so that the next lines need no compaction each
+    options.lock_wait_ns = m_options.lock_wait_ns;
+    options.files = m_options.files;
+    options.clock = m_options.clock;
+    const auto report = compact(options);
+    if (!report.ok() && report.error().category == ErrorCategory::busy) {
+        return ok_status();  // others are at it: one line more does no harm
+    }
+    {
+        const std::lock_guard lock(m_mutex);
+        m_counters.compacted += report.ok() ? 1 : 0;
+        m_top.refresh();
+    }
+    if (fits(line_bytes)) {
+        return ok_status();
+    }
+    const std::string why = report.ok() ? "its records are pinned" : report.error().message;
+    const std::lock_guard lock(m_mutex);
+    m_size_problem = Error{ErrorCategory::io, m_path + " has reached CUDNN_TUNE_MAX_SIZE: " + why};
+    return *m_size_problem;
 }
 
 Result<Journal*> CacheState::prepare_target(bool is_locked) {
@@ -210,6 +250,9 @@ Result<std::shared_ptr<const Record>> CacheState::store(Record& record, std::str
     }
     if (lease.ok()) {
         lease->release();
+    }
+    if (!(*target)->is_current()) {
+        return std::shared_ptr<const Record>();
     }
     m_top.refresh();
     m_side_files.refresh();

@@ -33,6 +33,9 @@ class CacheState {
     [[nodiscard]] Result<std::shared_ptr<const Record>> try_publish(Record& record, std::string& draft);
     [[nodiscard]] Result<std::shared_ptr<const Record>> store(Record& record, std::string& draft, Result<Lease>& lease);
     [[nodiscard]] Result<Journal*> prepare_target(bool is_locked);
+    // Before a line of that size: compacts the file if it is at its bound.
+    [[nodiscard]] Status make_room(std::size_t line_bytes);
+    [[nodiscard]] bool fits(std::size_t line_bytes);
     [[nodiscard]] std::shared_ptr<const Record> find_in_top(const key::KeyText&, const Digest&);
     bool refresh_locked();
     [[nodiscard]] std::optional<Error> find_problem();
@@ -47,6 +50,7 @@ class CacheState {
     SideFiles m_side_files;
     std::vector<std::unique_ptr<Journal>> m_below;
     CacheCounters m_counters;
+    std::optional<Error> m_size_problem;
     std::atomic<bool> m_last_was_busy{false};
 };
 

@@ -30,6 +30,9 @@ struct CacheOptions {
     // What a publish may wait for the append lock. It is held for less than a millisecond, by a compaction of a very
     // large file for a second or two; the rest is for many writers at once.
     std::int64_t lock_wait_ns = 5'000'000'000;
+    // A file that a record would make larger than this is compacted first, to three quarters of it (compaction.hpp
+    // says what goes). -1: no bound.
+    std::int64_t most_bytes = -1;
     FileSystem* files = &posix_file_system();
     Clock* clock = &system_clock();
     DigestFunction digest = &digest_of_key;  // tests force collisions
@@ -43,6 +46,7 @@ struct CacheCounters {
     std::uint64_t lock_busy = 0;     // not stored: the append lock did not come in time
     std::uint64_t lock_refused = 0;  // stored without a lock, or in a file of one's own
     std::uint64_t not_stored = 0;    // for any reason, lock_busy included
+    std::uint64_t compacted = 0;     // times that this process made room in the file
     std::uint64_t damaged_lines = 0;
     std::uint64_t rescans = 0;
     std::uint64_t read_errors = 0;

@@ -295,4 +295,13 @@ Status Journal::append(std::string_view line) {
     return ok_status();
 }
 
+bool Journal::is_current() {
+    const auto named = m_files.stat(m_path);
+    const auto open = m_files.fstat(m_descriptor);
+    if (!open.ok() || !named.ok()) {
+        return named.error_number() != ENOENT;  // any other error tells nothing
+    }
+    return named->same_file(*open);
+}
+
 }  // namespace cudnn_tune::cache

@@ -56,7 +56,12 @@ class Journal {
     // Requires that prepare_append() has just succeeded. One write: [newline] [header] line newline.
     [[nodiscard]] Status append(std::string_view line);
 
+    // Whether the path still names the file that was appended to. If it does not, what was written is lost to others.
+    [[nodiscard]] bool is_current();
+
     [[nodiscard]] const std::string& path() const { return m_path; }
+    // As far as it has been read.
+    [[nodiscard]] std::int64_t size_bytes() const { return m_reader.read_bytes(); }
     [[nodiscard]] JournalState state() const { return m_state; }
     // Why nothing can be read from it, or appended to it. Present if state() is newer or unusable, or if it was opened
     // for appending and only reading is permitted.

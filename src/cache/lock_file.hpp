@@ -24,6 +24,7 @@ namespace cudnn_tune::cache {
 
 // Which byte stands for what. Part of the format: processes of different versions exclude each other by them.
 inline constexpr std::int64_t k_append_byte = 0;
+inline constexpr std::int64_t k_compact_byte = 1;
 [[nodiscard]] std::int64_t lease_byte_of(const Digest& key);          // 2^32 + 32 bits of the digest
 [[nodiscard]] std::int64_t gpu_byte_of(std::string_view uuid_bytes);  // 2^33 + 32 bits of the hash
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/side_files.hpp"
 
-#include <unistd.h>
-
-#include <array>
-#include <atomic>
+#include "cache/own_file_name.hpp"
 
 namespace cudnn_tune::cache {
 namespace {
@@ -12,24 +9,6 @@ namespace {
 constexpr std::string_view k_suffix = ".jsonl";
 // More than any cluster has processes writing to one cache; a directory with more is not read to its end.
 constexpr std::size_t k_most_files = 4096;
-
-// No two get the same one: machines by name, processes by number, reuse of numbers by time, caches of a process by
-// count.
-std::string own_name(Clock& clock) {
-    static constinit std::atomic<unsigned> count{0};
-    std::array<char, 256> host{};
-    if (::gethostname(host.data(), host.size() - 1) != 0) {
-        host[0] = '\0';
-    }
-    std::string name;
-    for (const char c : std::string_view(host.data())) {
-        const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
-        name += is_plain ? c : '_';
-    }
-    const std::string seed = name + ":" + std::to_string(::getpid()) + ":" + std::to_string(clock.monotonic_ns()) +
-                             ":" + std::to_string(++count);
-    return name + "-" + std::to_string(::getpid()) + "-" + to_hex(checksum_of(seed)) + std::string(k_suffix);
-}
 
 }  // namespace
 
@@ -65,7 +44,7 @@ Result<Journal*> SideFiles::prepare_own() {
         if (const IoStatus made = make_directories(m_files, m_directory); !made) {
             return io_error("make", m_directory, made.error_number());
         }
-        m_own_name = own_name(m_clock);
+        m_own_name = own_file_name(m_clock, k_suffix);
         m_journals[m_own_name] =
             std::make_unique<Journal>(m_files, m_directory + "/" + m_own_name, Journal::Access::append, m_digest);
     }

@@ -9,6 +9,7 @@
 #include "cudnn_tune/cudnn_tune.h"
 #include "cudnn_tune/version.h"
 #include "entry/engine_api.h"
+#include "entry/statistics_flush.hpp"
 #include "tune/context.hpp"
 #include "tune/graph_service.hpp"
 #include "tune/legacy_service.hpp"
@@ -25,13 +26,15 @@ struct Engine {
     tune::LegacyService legacy;
     tune::GraphService graph;
     compile::CompileCache compile;
+    StatisticsFlush statistics;
 
     Engine(Settings settings, FindSymbolFn find)
         : context(std::move(settings), find),
           upgrade(context),
           legacy(context, upgrade),
           graph(context),
-          compile(context.settings(), find) {}
+          compile(context.settings(), find),
+          statistics(context, compile) {}
 };
 
 // Set once before the shim gets the functions below; never destroyed.
@@ -56,7 +59,9 @@ void told(Body body) noexcept {
 }
 
 bool select_legacy(const CudnnLibrary* library, const LegacyCall* call, abi::Status* status) {
-    return answered([&] { return g_engine->legacy.select(*library, *call, status); });
+    const bool is_answered = answered([&] { return g_engine->legacy.select(*library, *call, status); });
+    told([] { g_engine->statistics.after_question(); });
+    return is_answered;
 }
 
 bool workspace_size(const CudnnLibrary* library, const WorkspaceCall* call, abi::Status* status) {
@@ -86,8 +91,10 @@ void backend_attribute_set(const CudnnLibrary*, abi::BackendDescriptor descripto
 
 bool backend_results(const CudnnLibrary* library, abi::BackendDescriptor heuristics, int type, std::int64_t requested,
                      std::int64_t* count, void* elements, abi::Status* status) {
-    return answered(
+    const bool is_answered = answered(
         [&] { return g_engine->graph.results(*library, heuristics, type, requested, count, elements, status); });
+    told([] { g_engine->statistics.after_question(); });
+    return is_answered;
 }
 
 void* wrap_nvrtc(const char* name, void* real) { return g_engine->compile.wrap(name, real); }
@@ -105,6 +112,7 @@ std::string compile_summary() {
 }
 
 void finish() {
+    told([] { g_engine->statistics.flush(); });
     told([] { log_info("summary " + g_engine->context.statistics().summary() + compile_summary()); });
 }
 

@@ -39,6 +39,7 @@ std::unique_ptr<cache::Cache> open_cache(const Settings& settings) {
     cache::CacheOptions options;
     options.path = settings.cache_path;
     options.system_paths = settings.system_cache_paths;
+    options.most_bytes = settings.most_cache_bytes;
     options.read_only = settings.mode == Mode::read || settings.mode == Mode::strict;
     auto cache = cache::Cache::open(std::move(options));
     if (!cache) {
@@ -56,6 +57,35 @@ Context::Context(Settings settings, FindSymbolFn find)
       m_find(find),
       m_cache(open_cache(m_settings)),
       m_tuner(m_settings, m_cache.get(), m_statistics, system_clock()) {}
+
+void Context::count_into(cache::Counts& counts) {
+    constexpr std::int64_t ms_ns = 1'000'000;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(Counter::count); ++i) {
+        const auto counter = static_cast<Counter>(i);
+        if (counter == Counter::overshoot_ns) {
+            continue;  // a maximum: no sum of processes
+        }
+        const std::string name(name_of(counter));
+        const std::int64_t value = m_statistics.own(counter);
+        counts[is_time(counter) ? name + "_ms" : name] = is_time(counter) ? value / ms_ns : value;
+    }
+    if (m_cache == nullptr) {
+        return;
+    }
+    const cache::CacheCounters of_cache = m_cache->counters();
+    for (std::size_t layer = 0; layer < of_cache.found_by_layer.size(); ++layer) {
+        counts["found_in_layer_" + std::to_string(layer)] = static_cast<std::int64_t>(of_cache.found_by_layer[layer]);
+    }
+    const std::pair<const char*, std::uint64_t> others[] = {
+        {"published", of_cache.published}, {"adopted", of_cache.adopted},
+        {"lock_busy", of_cache.lock_busy}, {"lock_refused", of_cache.lock_refused},
+        {"compacted", of_cache.compacted}, {"damaged_lines", of_cache.damaged_lines},
+        {"rescans", of_cache.rescans},     {"read_errors", of_cache.read_errors},
+    };
+    for (const auto& [name, value] : others) {
+        counts[name] = static_cast<std::int64_t>(value);
+    }
+}
 
 Library* Context::library(const CudnnLibrary& given) {
     if (given.index >= k_max_libraries) {

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "cache/cache_table.hpp"
+#include "cache/statistics_file.hpp"
 #include "cudnn/real_cudnn.hpp"
 #include "entry/engine_api.h"
 #include "measure/driver.hpp"
@@ -49,6 +50,8 @@ class Context {
     // What the policy lets be served of a record; nothing if nothing is left, which is said once.
     [[nodiscard]] std::optional<cache::Record> served(const cache::Record&, const select::Terms&);
     [[nodiscard]] Clock& clock() { return system_clock(); }
+    // What this process counted in its layers, by the names of cache_format/STATS.md.
+    void count_into(cache::Counts&);
 
     // Adds the time that it lives to Counter::choosing_ns.
     class ChoosingTime {

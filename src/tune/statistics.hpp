@@ -39,6 +39,7 @@ enum class Counter : std::uint8_t {
     upgrade_failed,  // plans that failed when the program ran them, dropped for the process
     choosing_ns,     // time spent in questions that were not plain hits
     measuring_ns,    // of that, measuring
+    waiting_ns,      // of choosing_ns, waiting for another process that was measuring
     overshoot_ns,    // the most that a measurement ended after its time was up
     count,
 };
@@ -58,13 +59,25 @@ class Statistics {
     [[nodiscard]] std::int64_t get(Counter counter) const {
         return m_values[static_cast<std::size_t>(counter)].load(std::memory_order_relaxed);
     }
+    // In a forked child, before it counts: what it inherited is its parent's to report.
+    void note_fork();
+    // Since the process began.
+    [[nodiscard]] std::int64_t own(Counter counter) const {
+        return get(counter) - m_inherited[static_cast<std::size_t>(counter)];
+    }
     // "asked=23 hits=0 measured=23 candidates=161 choosing_ms=123.4 …": the first five always, the others if not 0.
     [[nodiscard]] std::string summary() const;
 
   private:
     std::array<std::atomic<std::int64_t>, static_cast<std::size_t>(Counter::count)> m_values{};
+    std::array<std::int64_t, static_cast<std::size_t>(Counter::count)> m_inherited{};
 };
 
 [[nodiscard]] std::string_view name_of(Counter);
+// Whether it counts nanoseconds. Files and summaries have milliseconds, as <name>_ms.
+[[nodiscard]] inline bool is_time(Counter counter) {
+    return counter == Counter::choosing_ns || counter == Counter::measuring_ns || counter == Counter::waiting_ns ||
+           counter == Counter::overshoot_ns;
+}
 
 }  // namespace cudnn_tune::tune

@@ -27,6 +27,11 @@ constexpr std::int64_t k_second_ns = 1'000'000'000;
 
 std::int64_t seconds(double value) { return static_cast<std::int64_t>(value * static_cast<double>(k_second_ns)); }
 
+std::int64_t longest_wait_ns(const Settings& settings) {
+    return seconds(settings.wait_s < 0 ? settings.problem_budget_s
+                                       : std::min(settings.wait_s, settings.problem_budget_s));
+}
+
 // With this many configurations to choose from, the last resorts have never held a winner that repaid its cost.
 constexpr int k_enough_without_fallback = 4;
 
@@ -241,11 +246,17 @@ Tuner::Reply Tuner::find_or_measure(Question& question, const measure::Driver* d
         note_wanted(question, known);
         return give_up(Counter::capturing);
     }
-    if (m_statistics.get(Counter::measuring_ns) >= seconds(m_settings.process_budget_s)) {
+    const std::int64_t left_ns = seconds(m_settings.process_budget_s) - m_statistics.get(Counter::measuring_ns) -
+                                 m_statistics.get(Counter::waiting_ns);
+    if (left_ns <= 0) {
         note_wanted(question, known);
         return give_up(Counter::budget);
     }
-    const auto lease = m_cache->lease_key(digest, m_clock.monotonic_ns() + seconds(m_settings.problem_budget_s));
+    // Whoever measures this problem elsewhere is waited for as long as measuring it here might take, and it costs the
+    // same: processes with one file then need together what one of them would.
+    const std::int64_t start_ns = m_clock.monotonic_ns();
+    const auto lease = m_cache->lease_key(digest, start_ns + std::min(longest_wait_ns(m_settings), left_ns));
+    m_statistics.add(Counter::waiting_ns, m_clock.monotonic_ns() - start_ns);
     if (!lease.ok() && lease.error().category == ErrorCategory::busy) {
         // Another process is measuring this very problem, or died in a way that keeps its lease.
         m_cache->refresh();

@@ -111,6 +111,10 @@ class FileSystem {
     virtual IoStatus unlink(const std::string& path) = 0;
     virtual IoStatus mkdir(const std::string& path) = 0;  // 0777 less the umask
     virtual IoStatus set_mode(int descriptor, std::uint32_t mode) = 0;
+    // Needs privileges, but for a group that this user is in.
+    virtual IoStatus set_owner(int, std::uint32_t /*owner*/, std::uint32_t /*group*/) {
+        return IoStatus::failure(EOPNOTSUPP);
+    }
     // Sets the time of the last change to now: only a hint for least-recently-used removal, so it may do nothing.
     virtual IoStatus touch(int) { return IoStatus::failure(EOPNOTSUPP); }
     // Names without "." and "..", sorted.

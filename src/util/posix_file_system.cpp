@@ -174,6 +174,10 @@ class PosixFileSystem final : public FileSystem {
         return status_of(retry_interrupted([&] { return ::fchmod(descriptor, mode); }));
     }
 
+    IoStatus set_owner(int descriptor, std::uint32_t owner, std::uint32_t group) override {
+        return status_of(retry_interrupted([&] { return ::fchown(descriptor, owner, group); }));
+    }
+
     IoStatus touch(int descriptor) override { return status_of(::futimens(descriptor, nullptr)); }
 
     IoResult<std::vector<std::string>> list_directory(const std::string& path) override {

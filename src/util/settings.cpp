@@ -85,7 +85,7 @@ void read_budget(Reader& reader, Settings& settings) {
     settings.process_budget_s = *process;
 }
 
-// Bytes with an optional binary suffix ("268435456", "256M") or a share of the GPU's memory ("10%").
+// Bytes, or a share of the GPU's memory ("10%").
 void read_workspace_cap(Reader& reader, Settings& settings) {
     constexpr const char* name = "CUDNN_TUNE_WORKSPACE";
     const std::string_view text = reader.text(name);
@@ -103,6 +103,36 @@ void read_workspace_cap(Reader& reader, Settings& settings) {
         return;
     }
     reader.warn(name, "is neither bytes (like 256M) nor a share of the memory (like 10%)");
+}
+
+void read_wait(Reader& reader, Settings& settings) {
+    constexpr const char* name = "CUDNN_TUNE_WAIT";
+    const std::string_view text = reader.text(name);
+    if (text.empty()) {
+        return;
+    }
+    if (const auto seconds = parse_number<double>(text)) {
+        settings.wait_s = *seconds;
+    } else {
+        reader.warn(name, "is no number of seconds");
+    }
+}
+
+// Room for a few hundred records: a smaller file would be compacted all the time.
+constexpr std::int64_t k_smallest_bound_bytes = std::int64_t{1} << 20;
+
+void read_cache_bound(Reader& reader, Settings& settings) {
+    constexpr const char* name = "CUDNN_TUNE_MAX_SIZE";
+    const std::string_view text = reader.text(name);
+    if (text.empty()) {
+        return;
+    }
+    const auto bytes = parse_byte_count(text);
+    if (bytes && *bytes >= k_smallest_bound_bytes) {
+        settings.most_cache_bytes = *bytes;
+    } else {
+        reader.warn(name, "is no size of at least 1M (like 512M)");
+    }
 }
 
 }  // namespace
@@ -135,9 +165,12 @@ Settings read_settings(const char* (*get)(const char* name)) {
     reader.choose("CUDNN_TUNE_COMPILE", k_compile_modes, settings.compile_mode);
     reader.choose("CUDNN_TUNE_LOG", k_levels, settings.log_level);
     settings.policy_path = reader.text("CUDNN_TUNE_POLICY");
+    settings.statistics_path = reader.text("CUDNN_TUNE_STATS");
     settings.log_file = reader.text("CUDNN_TUNE_LOG_FILE");
     read_budget(reader, settings);
     read_workspace_cap(reader, settings);
+    read_wait(reader, settings);
+    read_cache_bound(reader, settings);
     return settings;
 }
 

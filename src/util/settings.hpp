@@ -29,9 +29,12 @@ struct Settings {
     Effort effort = Effort::normal;
     double problem_budget_s = 2;
     double process_budget_s = 120;
+    double wait_s = -1;  // for another process that measures a problem; below 0: as long as measuring may take
     WorkspaceCap workspace_cap;
     CompileMode compile_mode = CompileMode::on;
-    std::string policy_path;  // empty: no policy
+    std::int64_t most_cache_bytes = -1;  // of the cache file; -1: no bound
+    std::string policy_path;             // empty: no policy
+    std::string statistics_path;         // empty: none are kept
     LogLevel log_level = LogLevel::warn;
     std::string log_file;  // %p is the process id
     std::vector<std::string> warnings;

@@ -27,6 +27,7 @@ enum class Call {
     unlink,
     mkdir,
     set_mode,
+    set_owner,
     list,
     real_path,
     read_link,
@@ -104,6 +105,9 @@ class FaultyFileSystem final : public FileSystem {
     }
     IoStatus set_mode(int descriptor, std::uint32_t mode) override {
         return status(Call::set_mode, "", [&] { return m_real.set_mode(descriptor, mode); });
+    }
+    IoStatus set_owner(int descriptor, std::uint32_t owner, std::uint32_t group) override {
+        return status(Call::set_owner, "", [&] { return m_real.set_owner(descriptor, owner, group); });
     }
     IoResult<std::vector<std::string>> list_directory(const std::string& path) override {
         const int error = ask(Call::list, path);
