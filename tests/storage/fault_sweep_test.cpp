@@ -17,23 +17,34 @@ using test::FaultyFileSystem;
 using test::sample_key;
 using test::sample_record;
 
+// What the manual pages list for each, and what network file systems add.
 std::vector<int> errnos_of(Call call) {
     switch (call) {
         case Call::open:
-            return {EACCES, EMFILE, ENFILE, ENOENT, ENOSPC, EROFS, EIO, ESTALE, EDQUOT};
+            return {EACCES, EMFILE,  ENFILE, ENOENT, ENOSPC,  EROFS,  EIO,   ESTALE, EDQUOT, ELOOP, ENAMETOOLONG,
+                    EISDIR, ENOTDIR, ENXIO,  EPERM,  ETXTBSY, ENOMEM, EBUSY, EAGAIN, EFBIG,  EINTR, ETIMEDOUT};
+        case Call::close:
+            return {EIO, EDQUOT, ENOSPC, EINTR};
         case Call::pread:
-            return {EIO, ESTALE, EISDIR};
+            return {EIO, ESTALE, EISDIR, EAGAIN, ENXIO, ETIMEDOUT};
         case Call::write:
-            return {ENOSPC, EIO, EDQUOT, EFBIG, ESTALE, EAGAIN};
+            return {ENOSPC, EIO, EDQUOT, EFBIG, ESTALE, EAGAIN, EPERM, EPIPE, ETIMEDOUT};
         case Call::fstat:
+            return {EIO, ESTALE, ENOMEM, EOVERFLOW};
         case Call::stat:
-            return {EACCES, ENOENT, EIO, ESTALE, ENOTDIR};
+            return {EACCES, ENOENT, EIO, ESTALE, ENOTDIR, ELOOP, ENAMETOOLONG, ENOMEM, EOVERFLOW};
         case Call::lock:
-            return {EAGAIN, ENOLCK, EOPNOTSUPP, EIO, EDEADLK, EINVAL, ESTALE};
+            return {EAGAIN, ENOLCK, EOPNOTSUPP, EIO, EDEADLK, EINVAL, ESTALE, ENOSYS, EPERM};
+        case Call::unlock:
+            return {ENOLCK, EIO, ESTALE};
         case Call::list:
-            return {EACCES, ENOENT, EMFILE, EIO};
+            return {EACCES, ENOENT, EMFILE, ENFILE, EIO, ENOTDIR, ENOMEM, ESTALE};
+        case Call::real_path:
+            return {EACCES, EIO, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR};
+        case Call::mkdir:
+            return {EACCES, EDQUOT, EEXIST, EMLINK, ENOENT, ENOSPC, EROFS};
         default:
-            return {EIO, EACCES, ENOENT};
+            return {EIO, EACCES, ENOENT, ESTALE};
     }
 }
 
@@ -137,6 +148,41 @@ TEST_F(FaultSweep, ACallThatAlwaysFailsLosesNothingAcknowledged) { sweep(FileSys
 TEST_F(FaultSweep, OneFailedCallOnANetworkFileSystemLosesNothingAcknowledged) { sweep(FileSystemKind::network, false); }
 TEST_F(FaultSweep, ACallThatAlwaysFailsOnANetworkFileSystemLosesNothingAcknowledged) {
     sweep(FileSystemKind::network, true);
+}
+
+TEST_F(FaultSweep, ShortWritesAndReadsLoseNothing) {
+    for (const std::size_t most : {1U, 2U, 7U, 64U, 300U}) {
+        SCOPED_TRACE(most);
+        prepare();
+        FaultyFileSystem files;
+        files.most_written_bytes = most;
+        files.most_read_bytes = most;
+        FakeClock clock;
+        const Outcome outcome = live(files, clock);
+        EXPECT_THAT(outcome.acknowledged, testing::ElementsAre(3, 5));
+        expect_kept(outcome);
+    }
+}
+
+// The kernel takes a part, and then nothing more: what was not acknowledged may be missing, nothing else.
+TEST_F(FaultSweep, AShortWriteWhoseRestFailsLosesOnlyItsOwnRecord) {
+    for (const std::size_t most : {1U, 40U, 300U}) {
+        for (const int error_number : errnos_of(Call::write)) {
+            for (int failing = 1; failing <= 6; ++failing) {
+                SCOPED_TRACE(std::to_string(most) + " bytes, errno " + std::to_string(error_number));
+                prepare();
+                FaultyFileSystem files;
+                files.most_written_bytes = most;
+                int writes = 0;
+                files.before = [&](Call call, const std::string&) {
+                    return call == Call::write && ++writes == failing ? error_number : 0;
+                };
+                FakeClock clock;
+                const Outcome outcome = live(files, clock);
+                expect_kept(outcome);
+            }
+        }
+    }
 }
 
 TEST_F(FaultSweep, AWriteCutAnywhereLosesOnlyItsOwnRecord) {

@@ -2,10 +2,15 @@
 // The real file system with trouble on demand.
 #pragma once
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "util/file_system.hpp"
@@ -42,6 +47,8 @@ class FaultyFileSystem final : public FileSystem {
     std::function<int(Call, const std::string& path)> before;
     // Changes what fstat and stat tell.
     std::function<void(FileInfo&)> change_info;
+    // Where the next write lands in place of the end of the file, as that of a network client with an old size may.
+    std::optional<std::int64_t> stale_end;
     std::size_t most_written_bytes = std::numeric_limits<std::size_t>::max();  // by one write
     std::size_t most_read_bytes = std::numeric_limits<std::size_t>::max();
     FileSystemKind kind = FileSystemKind::local;
@@ -71,6 +78,9 @@ class FaultyFileSystem final : public FileSystem {
     }
     IoResult<std::size_t> write(int descriptor, std::string_view bytes) override {
         const int error = ask(Call::write, "");
+        if (error == 0 && stale_end) {
+            return write_at(descriptor, bytes, *std::exchange(stale_end, std::nullopt));
+        }
         return error != 0 ? IoResult<std::size_t>::failure(error)
                           : m_real.write(descriptor, bytes.substr(0, most_written_bytes));
     }
@@ -139,6 +149,13 @@ class FaultyFileSystem final : public FileSystem {
     IoStatus status(Call call, const std::string& path, Made made) {
         const int error = ask(call, path);
         return error != 0 ? IoStatus::failure(error) : made();
+    }
+    // A descriptor with O_APPEND cannot write anywhere else.
+    static IoResult<std::size_t> write_at(int descriptor, std::string_view bytes, std::int64_t offset) {
+        const int other = ::open(("/proc/self/fd/" + std::to_string(descriptor)).c_str(), O_WRONLY | O_CLOEXEC);
+        const ssize_t count = ::pwrite(other, bytes.data(), bytes.size(), offset);
+        ::close(other);
+        return count < 0 ? IoResult<std::size_t>::failure(EIO) : IoResult(static_cast<std::size_t>(count));
     }
     IoResult<FileInfo> changed(IoResult<FileInfo> info) const {
         if (info.ok() && change_info) {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "cache/cache_table.hpp"
+#include "cache/compaction.hpp"
 #include "cache/line_report.hpp"
 #include "faulty_file_system.hpp"
 #include "processes.hpp"
@@ -23,8 +24,8 @@ using test::k_child_ok;
 using test::sample_key;
 using test::sample_record;
 
-constexpr int k_processes = 8;
-constexpr int k_appends = 50;
+constexpr int k_processes = 32;
+constexpr int k_appends = 100;
 
 // Every second key is asked for by everybody, the others by one process each.
 int key_of(int process, int i) { return i % 2 == 0 ? i : 1000 + process * k_appends + i; }
@@ -128,7 +129,7 @@ TEST_F(Writers, LoseNothingThoughANetworkFileSystemRefusesLocks) {
 
 // What a process acknowledged before it was killed is there; whatever else the kill left is skipped.
 TEST_F(Writers, KilledAtAnyMomentLoseAtMostTheEntryInFlight) {
-    constexpr int rounds = 40;
+    const int rounds = test::rounds(20, 200);
     std::mt19937 random(3);
     for (int round = 0; round < rounds; ++round) {
         int acknowledgements[2];
@@ -170,6 +171,108 @@ TEST_F(Writers, KilledAtAnyMomentLoseAtMostTheEntryInFlight) {
         }
         EXPECT_TRUE(cache->publish(sample_record(-1 - round)).ok());
     }
+}
+
+// A file that is compacted all the time, under half of the writers by their bound: every process finds what it served,
+// and so does everybody afterwards.
+TEST_F(Writers, LoseNothingToCompactions) {
+    constexpr int writers = 8;
+    const int appends = test::rounds(60, 1000);
+    Children children(writers + 1, [&](int process) {
+        if (process == writers) {
+            int done = 0;
+            while (!std::filesystem::exists(m_directory / "stop")) {
+                CompactionOptions options;
+                options.path = m_path;
+                const auto report = compact(options);
+                const bool is_in_order = report.ok() || report.error().category == ErrorCategory::not_found ||
+                                         report.error().category == ErrorCategory::busy;
+                if (!is_in_order) {
+                    return k_child_failed;
+                }
+                done += report.ok() ? 1 : 0;
+            }
+            return done > 2 ? k_child_ok : k_child_failed;
+        }
+        CacheOptions options;
+        options.path = m_path;
+        options.lock_wait_ns = 100'000'000'000;
+        auto cache = std::move(*Cache::open(options));
+        for (int i = 0; i < appends; ++i) {
+            // Each key gets a second revision, so that there is something to remove.
+            const int key = process * appends + i;
+            for (const int revision : {1, 2}) {
+                const auto effective = cache->publish(sample_record(key, "any", revision));
+                if (!effective.ok() || (*effective)->revision != revision) {
+                    return k_child_failed;
+                }
+            }
+            cache->refresh();
+            const int earlier = process * appends + i / 2;
+            const auto found = cache->find(sample_key(earlier), sample_key(earlier).digest());
+            if (found == nullptr || found->revision != 2) {
+                return k_child_failed;
+            }
+        }
+        return cache->counters().damaged_lines == 0 ? k_child_ok : k_child_failed;
+    });
+    children.start();
+    EXPECT_THAT(children.wait_for_first(writers), testing::Each(k_child_ok));
+    test::write_file(m_directory / "stop", "");
+    EXPECT_THAT(children.wait(), testing::Each(k_child_ok));
+    CompactionOptions last;
+    last.path = m_path;
+    ASSERT_TRUE(compact(last).ok());
+    EXPECT_EQ(verdicts(),
+              (std::map<LineVerdict, int>{{LineVerdict::header, 1}, {LineVerdict::record, writers * appends}}));
+    CacheOptions options;
+    options.path = m_path;
+    auto cache = std::move(*Cache::open(options));
+    for (int key = 0; key < writers * appends; ++key) {
+        const auto found = cache->find(sample_key(key), sample_key(key).digest());
+        ASSERT_NE(found, nullptr) << key;
+        EXPECT_EQ(found->revision, 2);
+    }
+}
+
+// Whatever moment it is at, the file is whole, and the next one cleans up.
+TEST_F(Writers, AndACompactionThatIsKilledLoseNothing) {
+    const int rounds = test::rounds(20, 200);
+    std::mt19937 random(5);
+    int published = 0;
+    for (int round = 0; round < rounds; ++round) {
+        CacheOptions options;
+        options.path = m_path;
+        auto cache = std::move(*Cache::open(options));
+        for (int i = 0; i < 10; ++i, ++published) {
+            ASSERT_TRUE(cache->publish(sample_record(published)).ok());
+            ASSERT_TRUE(cache->publish(sample_record(published, "second", 2)).ok());
+        }
+        Children children(1, [&](int) {
+            while (true) {
+                CompactionOptions of_child;
+                of_child.path = m_path;
+                (void)compact(of_child);
+            }
+            return k_child_failed;
+        });
+        children.start();
+        ::usleep(static_cast<useconds_t>(random() % 20'000));
+        children.kill(0);
+        EXPECT_THAT(children.wait(), testing::Each(128 + SIGKILL));
+        cache->refresh();
+        auto fresh = std::move(*Cache::open(options));
+        for (int key = 0; key < published; ++key) {
+            const auto found = fresh->find(sample_key(key), sample_key(key).digest());
+            ASSERT_NE(found, nullptr) << key;
+            ASSERT_EQ(found->revision, 2);
+        }
+    }
+    CompactionOptions last;
+    last.path = m_path;
+    ASSERT_TRUE(compact(last).ok());
+    EXPECT_THAT(*posix_file_system().list_directory(m_directory.path()),
+                testing::ElementsAre("cache.jsonl", "cache.jsonl.lock"));
 }
 
 // A reader that refreshes while others append always finds what it found before.
