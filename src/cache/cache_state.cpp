@@ -134,21 +134,46 @@ Result<Lease> CacheState::lease(std::int64_t byte, std::int64_t deadline_ns) {
     return m_lock_file.acquire(byte, deadline_ns);
 }
 
-// FORMAT.md, section "Appending", in the same steps.
 Result<std::shared_ptr<const Record>> CacheState::publish(Record record) {
+    auto draft = encode_record(record, m_options.digest);  // now, not while the lock is held
+    if (!draft) {
+        const std::lock_guard lock(m_mutex);
+        ++m_counters.not_stored;
+        return draft.error();
+    }
+    return put(record, *draft, Rivals::surpass);
+}
+
+Result<bool> CacheState::import_line(const std::string& line) {
+    auto record = decode_record(line, m_options.digest);
+    if (!record) {
+        return record.error();
+    }
+    {
+        const std::lock_guard lock(m_mutex);
+        const auto known = find_in_top(record->key, m_options.digest(record->key));
+        if (known != nullptr && known->revision >= record->revision) {
+            return false;
+        }
+    }
+    std::string draft = line;
+    const auto effective = put(*record, draft, Rivals::leave);
+    return effective.ok() ? Result<bool>(**effective == *record) : effective.error();
+}
+
+// FORMAT.md, section "Appending", in the same steps.
+Result<std::shared_ptr<const Record>> CacheState::put(Record& record, std::string& draft, Rivals rivals) {
     Result<std::shared_ptr<const Record>> effective = Error{ErrorCategory::invalid, ""};
     if (const auto problem = store_problem()) {
         effective = *problem;
-    } else if (auto draft = encode_record(record, m_options.digest); !draft) {  // now, not while the lock is held
-        effective = draft.error();
-    } else if (const Status room = make_room(draft->size()); !room) {
+    } else if (const Status room = make_room(draft.size()); !room) {
         effective = room.error();
     } else {
-        effective = try_publish(record, *draft);
+        effective = try_put(record, draft, rivals);
         if (effective.ok() && *effective == nullptr) {
             // Somebody without our lock (a person's `mv` or `rm`, a compaction that took over a file of our own)
             // replaced the file between our look and our write.
-            effective = try_publish(record, *draft);
+            effective = try_put(record, draft, rivals);
         }
     }
     if (effective.ok() && *effective == nullptr) {
@@ -163,7 +188,7 @@ Result<std::shared_ptr<const Record>> CacheState::publish(Record record) {
     return effective;
 }
 
-Result<std::shared_ptr<const Record>> CacheState::try_publish(Record& record, std::string& draft) {
+Result<std::shared_ptr<const Record>> CacheState::try_put(Record& record, std::string& draft, Rivals rivals) {
     // After a lock that did not come, the holder is probably stuck: later records do not wait as long for it again.
     const std::int64_t wait_ns = m_last_was_busy ? m_options.lock_wait_ns / 16 : m_options.lock_wait_ns;
     auto lease = m_lock_file.acquire(k_append_byte, m_options.clock->monotonic_ns() + wait_ns);
@@ -177,7 +202,7 @@ Result<std::shared_ptr<const Record>> CacheState::try_publish(Record& record, st
     if (!lease.ok()) {
         ++m_counters.lock_refused;
     }
-    return store(record, draft, lease);
+    return store(record, draft, rivals, lease);
 }
 
 bool CacheState::fits(std::size_t line_bytes) {
@@ -228,14 +253,15 @@ Result<Journal*> CacheState::prepare_target(bool is_locked) {
     return m_side_files.prepare_own();
 }
 
-Result<std::shared_ptr<const Record>> CacheState::store(Record& record, std::string& draft, Result<Lease>& lease) {
+Result<std::shared_ptr<const Record>> CacheState::store(Record& record, std::string& draft, Rivals rivals,
+                                                        Result<Lease>& lease) {
     const Digest digest = m_options.digest(record.key);
     const auto target = prepare_target(lease.ok());
     if (!target) {
         return target.error();
     }
     if (auto theirs = find_in_top(record.key, digest); theirs != nullptr && theirs->revision >= record.revision) {
-        if (weight_of(record.status) <= weight_of(theirs->status)) {
+        if (rivals == Rivals::leave || weight_of(record.status) <= weight_of(theirs->status)) {
             return theirs;
         }
         record.revision = theirs->revision + 1;

@@ -22,16 +22,21 @@ class CacheState {
     [[nodiscard]] std::shared_ptr<const Record> find(const key::KeyText&, const Digest&);
     bool refresh();
     [[nodiscard]] Result<std::shared_ptr<const Record>> publish(Record record);
+    [[nodiscard]] Result<bool> import_line(const std::string& line);
     [[nodiscard]] std::optional<Error> store_problem();
     [[nodiscard]] Result<Lease> lease(std::int64_t byte, std::int64_t deadline_ns);
     [[nodiscard]] CacheCounters counters();
     [[nodiscard]] pid_t process() const { return m_process; }
 
   private:
-    // One round of publish(). `draft` is the line of `record`; both change if another revision has to be written.
-    // Null if what was written cannot be found.
-    [[nodiscard]] Result<std::shared_ptr<const Record>> try_publish(Record& record, std::string& draft);
-    [[nodiscard]] Result<std::shared_ptr<const Record>> store(Record& record, std::string& draft, Result<Lease>& lease);
+    // What to do about a record of the same revision that knows less.
+    enum class Rivals : std::uint8_t { surpass, leave };
+    // `draft` is the line of `record`; both change if another revision has to be written.
+    [[nodiscard]] Result<std::shared_ptr<const Record>> put(Record& record, std::string& draft, Rivals);
+    // One round of it. Null if what was written cannot be found.
+    [[nodiscard]] Result<std::shared_ptr<const Record>> try_put(Record& record, std::string& draft, Rivals);
+    [[nodiscard]] Result<std::shared_ptr<const Record>> store(Record& record, std::string& draft, Rivals,
+                                                              Result<Lease>& lease);
     [[nodiscard]] Result<Journal*> prepare_target(bool is_locked);
     // Before a line of that size: compacts the file if it is at its bound.
     [[nodiscard]] Status make_room(std::size_t line_bytes);

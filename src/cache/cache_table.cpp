@@ -44,6 +44,7 @@ std::shared_ptr<const Record> Cache::find(const key::KeyText& key, const Digest&
 }
 bool Cache::refresh() { return state().refresh(); }
 Result<std::shared_ptr<const Record>> Cache::publish(Record record) { return state().publish(std::move(record)); }
+Result<bool> Cache::import_line(const std::string& line) { return state().import_line(line); }
 std::optional<Error> Cache::store_problem() { return state().store_problem(); }
 Result<Lease> Cache::lease_key(const Digest& digest, std::int64_t deadline_ns) {
     return state().lease(lease_byte_of(digest), deadline_ns);

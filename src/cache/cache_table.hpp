@@ -77,6 +77,10 @@ class Cache {
     // was stored (`busy`, `io`, `newer_version`) or can be (`invalid`).
     [[nodiscard]] Result<std::shared_ptr<const Record>> publish(Record record);
 
+    // Appends a line of another cache file, byte for byte, unless the key is there with the same or a higher revision.
+    // True if it was appended. `corrupt` if it is no whole record; else as publish().
+    [[nodiscard]] Result<bool> import_line(const std::string& line);
+
     // Why publish() cannot succeed, as far as is known: then measuring would be wasted. Empty if it can.
     [[nodiscard]] std::optional<Error> store_problem();
 

@@ -232,15 +232,20 @@ std::shared_ptr<const Record> Journal::find(const key::KeyText& key, const Diges
 std::shared_ptr<const Record> Journal::find_whole(const key::KeyText& key, const Digest& digest, bool& file_changed) {
     for (const std::int32_t i : m_index.find(digest)) {
         const LineIndex::Entry entry = m_index.entry(i);
-        const auto bytes = read_at(entry.offset, static_cast<std::size_t>(entry.length_bytes));
+        const auto length = static_cast<std::size_t>(entry.length_bytes);
+        auto bytes = read_at(entry.offset, length + 1);
         if (!bytes.ok() && bytes.error_number() != ESTALE) {
             ++m_counters.read_errors;
             continue;
         }
-        if (!bytes.ok() || parse_prefix(*bytes) != LinePrefix{entry.digest, entry.revision}) {
+        // With its newline: without it, nobody who reads the file now finds this line.
+        const bool is_there = bytes.ok() && bytes->size() == length + 1 && bytes->back() == '\n' &&
+                              parse_prefix(*bytes) == LinePrefix{entry.digest, entry.revision};
+        if (!is_there) {
             file_changed = true;
             return nullptr;
         }
+        bytes->pop_back();
         auto record = decode_record(*bytes, m_digest);
         if (!record) {
             m_index.mark_damaged(i);

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -13,6 +15,8 @@
 #include "cli/child_process.hpp"
 #include "cli/command.hpp"
 #include "cli/library_files.hpp"
+#include "cli/remote_sync.hpp"
+#include "cli/supervised_run.hpp"
 #include "util/settings.hpp"
 
 namespace cudnn_tune::cli {
@@ -25,6 +29,8 @@ struct Options {
     std::string mode;
     std::string effort;
     bool prints_statistics = false;
+    std::string remote;
+    double remote_interval_s = 60;
     std::vector<std::string> program;
 };
 
@@ -86,6 +92,48 @@ Failure failure_of(const Error& error) {
     return {error.category == ErrorCategory::not_found ? k_exit_no_program : k_exit_no_exec, error.message};
 }
 
+// Whatever the server does, the program runs: trouble is said once, and costs it at most these seconds at either end.
+constexpr double k_remote_timeout_s = 10;
+
+class Remote {
+  public:
+    Remote(const std::string& url, std::string cache) : m_url(remote_url_or_throw(url)), m_cache(std::move(cache)) {}
+
+    void exchange(SyncDirection direction) {
+        const auto report = sync(m_cache, m_url, direction, k_remote_timeout_s);
+        if (!report.ok() && !m_has_warned) {
+            m_has_warned = true;
+            warn("no exchange with " + m_url.text() + ": " + report.error().message);
+        }
+    }
+
+  private:
+    RemoteUrl m_url;
+    std::string m_cache;
+    bool m_has_warned = false;
+};
+
+[[noreturn]] void run_beside(const std::vector<std::string>& program, const std::string& preload,
+                             const Options& options) {
+    Remote remote(options.remote, variable("CUDNN_TUNE_CACHE"));
+    std::signal(SIGPIPE, SIG_IGN);
+    remote.exchange(SyncDirection::pull);
+    const int status = run_supervised(
+        [&] {
+            std::signal(SIGPIPE, SIG_DFL);
+            set_variable("LD_PRELOAD", preload);
+            const Failure failure = failure_of(execute(program));
+            std::fprintf(stderr, "cudnn-tune: error: %s\n", failure.what());
+            ::_exit(failure.exit_status());
+        },
+        [&] { remote.exchange(SyncDirection::both); }, options.remote_interval_s);
+    if (status < 0) {
+        throw Failure(k_exit_run, std::string("cannot start a process: ") + std::strerror(errno));
+    }
+    remote.exchange(SyncDirection::push);
+    end_like(status);
+}
+
 [[noreturn]] void run(const Options& options, const Invocation& invocation) {
     const std::vector<std::string> program = program_of(options, invocation);
     const Result<std::string> directory = own_directory();
@@ -109,7 +157,11 @@ Failure failure_of(const Error& error) {
     if (options.prints_statistics && variable("CUDNN_TUNE_LOG") != "debug") {
         set_variable("CUDNN_TUNE_LOG", "info");
     }
-    set_variable("LD_PRELOAD", preload_list(variable("LD_PRELOAD"), *shim));
+    const std::string preload = preload_list(variable("LD_PRELOAD"), *shim);
+    if (!options.remote.empty() && !is_off) {
+        run_beside(program, preload, options);
+    }
+    set_variable("LD_PRELOAD", preload);
     throw failure_of(execute(program));
 }
 
@@ -132,6 +184,13 @@ void add_run(CLI::App& app, const Invocation& invocation) {
     command->add_option("--effort", options->effort, "How much to measure (default: normal)")
         ->check(CLI::IsMember(std::vector<std::string>{"fast", "normal", "exhaustive"}));
     command->add_flag("--stats", options->prints_statistics, "End with a line of counters on standard error");
+    command
+        ->add_option("--remote", options->remote,
+                     "Exchange records with this server before, while and after the program runs")
+        ->type_name("URL");
+    command->add_option("--remote-interval", options->remote_interval_s, "Every so many seconds (default: 60)")
+        ->type_name("SECONDS")
+        ->check(CLI::PositiveNumber);
     command->prefix_command();  // the first word that is no option starts the program, also without "--"
     command->callback([options, command, &invocation] {
         options->program = command->remaining();

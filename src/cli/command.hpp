@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/remote_url.hpp"
+
 namespace cudnn_tune::cli {
 
 // The exit statuses of the tool (README, "The tool"). `run` ends with the status of the program, and otherwise as
@@ -61,6 +63,10 @@ void add_probe(CLI::App&);
 void add_regress(CLI::App&);
 void add_report(CLI::App&);
 void add_completion(CLI::App&);
+void add_sync(CLI::App&);
+
+// The address with its password, also from the environment; a usage failure if it is none.
+[[nodiscard]] RemoteUrl remote_url_or_throw(const std::string& text);
 
 // Both write all of it or throw. Lines end in a newline.
 void print(std::string_view text);

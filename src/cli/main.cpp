@@ -53,6 +53,7 @@ int parse_and_run(std::vector<std::string> arguments) {
     add_regress(app);
     add_report(app);
     add_completion(app);
+    add_sync(app);
     try {
         std::ranges::reverse(arguments);  // as CLI11 wants them
         app.parse(arguments);

@@ -84,11 +84,12 @@ class FaultyFileSystem final : public FileSystem {
         return error != 0 ? IoResult<std::size_t>::failure(error)
                           : m_real.write(descriptor, bytes.substr(0, most_written_bytes));
     }
-    IoStatus fsync(int descriptor) override {
-        return status(Call::fsync, "", [&] { return m_real.fsync(descriptor); });
+    // Not really done: it takes a disk's time, and what a power cut leaves is the subject of power_cut_test.cpp.
+    IoStatus fsync(int) override {
+        return status(Call::fsync, "", [] { return io_ok(); });
     }
     IoStatus fsync_directory(const std::string& path) override {
-        return status(Call::fsync_directory, path, [&] { return m_real.fsync_directory(path); });
+        return status(Call::fsync_directory, path, [] { return io_ok(); });
     }
     IoResult<FileInfo> fstat(int descriptor) override {
         const int error = ask(Call::fstat, "");

@@ -49,7 +49,8 @@ TEST_F(NetworkClient, ThatAppendsAtAnOldEndLosesNoOtherLine) {
     const auto client = open(stale);
     stale.stale_end = old_end;
     ASSERT_TRUE(client->publish(sample_record(100)).ok());
-    for (Cache* each : {client.get(), other.get(), open().get()}) {
+    const auto newcomer = open();
+    for (Cache* each : {client.get(), other.get(), newcomer.get()}) {
         each->refresh();
         EXPECT_TRUE(finds(*each, 1));
         EXPECT_TRUE(finds(*each, 100));

@@ -181,9 +181,11 @@ TEST_F(Writers, LoseNothingToCompactions) {
     Children children(writers + 1, [&](int process) {
         if (process == writers) {
             int done = 0;
+            FaultyFileSystem files;  // does not wait for the disk
             while (!std::filesystem::exists(m_directory / "stop")) {
                 CompactionOptions options;
                 options.path = m_path;
+                options.files = &files;
                 const auto report = compact(options);
                 const bool is_in_order = report.ok() || report.error().category == ErrorCategory::not_found ||
                                          report.error().category == ErrorCategory::busy;
@@ -249,9 +251,11 @@ TEST_F(Writers, AndACompactionThatIsKilledLoseNothing) {
             ASSERT_TRUE(cache->publish(sample_record(published, "second", 2)).ok());
         }
         Children children(1, [&](int) {
+            FaultyFileSystem files;
             while (true) {
                 CompactionOptions of_child;
                 of_child.path = m_path;
+                of_child.files = &files;
                 (void)compact(of_child);
             }
             return k_child_failed;

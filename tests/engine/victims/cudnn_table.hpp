@@ -18,10 +18,16 @@ struct CudnnTable {
 #undef VICTIM_MEMBER
 };
 
+// Null if the program is linked with it.
+inline void*& cudnn_handle() {
+    static void* handle = nullptr;
+    return handle;
+}
+
 inline CudnnTable find_cudnn() {
     CudnnTable table;
 #ifdef VICTIM_DLOPEN
-    void* const library = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
+    void* const library = cudnn_handle() = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
         std::fprintf(stderr, "victim: %s\n", dlerror());
         std::exit(2);

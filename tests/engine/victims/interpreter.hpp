@@ -5,8 +5,11 @@
 //   touch=FILE wait=FILE  makes a file; waits until it exists
 //   cd=FOLDER             changes the folder
 //   on_signal=N           installs a handler that says so and ends the process with 0
-//   raise=N exit kill     a signal, _exit(0), SIGKILL
 //   version pause resume flush counters   the functions of cudnn_tune.h, by the same names
+//   raise=N               a signal
+//   linger=FILE           a child lives on, with all that this process has open, until FILE exists
+//   close_cudnn           dlclose, if it was opened with dlopen
+//   exit quick_exit kill  _exit(0), quick_exit(0), SIGKILL
 #pragma once
 
 #include <sys/wait.h>
@@ -112,6 +115,13 @@ class Interpreter {
                 _exit(0);
             };
             require(sigaction(std::stoi(value), &action, nullptr) == 0, "installing a handler");
+        } else if (name == "linger") {
+            linger_until(value);
+        } else if (name == "close_cudnn") {
+            require(cudnn_handle() != nullptr && dlclose(cudnn_handle()) == 0, "dlclose");
+        } else if (name == "quick_exit") {
+            std::fflush(stdout);
+            std::quick_exit(0);
         } else if (name == "exit") {
             std::fflush(stdout);
             _exit(0);
@@ -145,6 +155,20 @@ class Interpreter {
             return false;
         }
         return true;
+    }
+
+    static void linger_until(const std::string& file) {
+        std::fflush(stdout);
+        const pid_t child = fork();
+        require(child >= 0, "fork");
+        if (child == 0) {
+            close(STDOUT_FILENO);  // whoever reads what this program says need not wait for the child
+            close(STDERR_FILENO);
+            for (int i = 0; i < 60'000 && access(file.c_str(), F_OK) != 0; ++i) {
+                usleep(1000);
+            }
+            _exit(0);
+        }
     }
 
     void fork_here() {

@@ -30,6 +30,7 @@
 //   sticky                what the driver says now
 //   threads=N,same|different,QUESTION
 //   run_threads=N,M       N threads with handles of their own ask and run the convolution M times each
+//   forks=N,QUESTION      N children, one after the other, ask what is known while other threads ask new questions
 // and those of interpreter.hpp.
 #include <algorithm>
 #include <atomic>
@@ -449,6 +450,8 @@ class LegacyInterpreter final : public Interpreter {
                                 parse_question(parts.at(1), {parts.begin() + 2, parts.end()}));
         } else if (name == "run_threads") {
             run_in_threads(m_client.options, std::stoi(parts.at(0)), std::stoi(parts.at(1)));
+        } else if (name == "forks") {
+            ask_in_children(parts);
         } else if (name == "stream") {
             m_client.use_stream(value);
         } else if (name == "begin") {
@@ -499,6 +502,42 @@ class LegacyInterpreter final : public Interpreter {
             m_client.options.shape = i;
             say(m_client.ask(question));
         }
+    }
+
+    // A child that hangs is ended, and then not right.
+    void ask_in_children(const std::vector<std::string>& parts) {
+        const Question question = parse_question(parts.at(1), {parts.begin() + 2, parts.end()});
+        m_client.options.shape = 0;
+        const std::string known = m_client.ask(question);
+        std::atomic<bool> stop{false};
+        std::vector<std::thread> busy;
+        for (int i = 0; i < 2; ++i) {
+            busy.emplace_back([&, i] {
+                open_device();
+                Client client;
+                for (int shape = 1 + i; !stop.load(); shape = 1 + (shape + 2) % 40) {
+                    client.options.shape = shape;
+                    (void)client.ask(question);
+                }
+            });
+        }
+        int right = 0;
+        for (int i = 0; i < std::stoi(parts.at(0)); ++i) {
+            const pid_t child = fork();
+            require(child >= 0, "fork");
+            if (child == 0) {
+                alarm(30);
+                _exit(m_client.ask(question) == known ? 0 : 1);
+            }
+            int status = 0;
+            waitpid(child, &status, 0);
+            right += status == 0 ? 1 : 0;
+        }
+        stop.store(true);
+        for (std::thread& thread : busy) {
+            thread.join();
+        }
+        say("forks: " + std::to_string(right) + " of " + parts.at(0) + " children were right");
     }
 
     // The stream is one that nobody can be asked about, as PyTorch's are.

@@ -360,6 +360,28 @@ TEST_F(CacheTest, WritesAgainWhenTheFileIsReplacedUnderItsWrite) {
     EXPECT_THAT(lost.error().message, HasSubstr("could not be read back"));
 }
 
+TEST_F(CacheTest, ImportsLinesByteForByteUnlessItKnowsAsMuch) {
+    auto cache = open();
+    std::string line = *encode_record(sample_record(1, "elsewhere"));
+    const std::size_t body = line.find(",\"sum\":\"");
+    line.insert(body, ",\"newer\":[1,2]");
+    const std::size_t sum = line.find(",\"sum\":\"");
+    line.replace(sum, line.size() - sum, ",\"sum\":\"" + to_hex(checksum_of(line.substr(0, sum))) + "\"}");
+    const auto imported = cache->import_line(line);
+    ASSERT_TRUE(imported.ok()) << imported.error().message;
+    EXPECT_TRUE(*imported);
+    EXPECT_EQ(contents_of(m_path), k_header + line + "\n");
+    EXPECT_EQ(author(*cache, 1), "elsewhere");
+    EXPECT_FALSE(*cache->import_line(line));
+    EXPECT_FALSE(*cache->import_line(*encode_record(sample_record(1, "late"))));
+    EXPECT_FALSE(*cache->import_line(*encode_record(with_status(sample_record(1), RecordStatus::pinned))));
+    EXPECT_TRUE(*cache->import_line(*encode_record(sample_record(1, "next", 2))));
+    EXPECT_EQ(author(*cache, 1), "next");
+    EXPECT_EQ(cache->import_line("{}").error().category, ErrorCategory::corrupt);
+    line[60] ^= 1;
+    EXPECT_EQ(cache->import_line(line).error().category, ErrorCategory::corrupt);
+}
+
 TEST_F(CacheTest, LeasesKeysAndGpusIndependently) {
     auto cache = open();
     auto other = open();
