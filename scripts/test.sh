@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing, builds in build/ and runs all tests. Options add to that:
-#   --sanitize         unit tests with AddressSanitizer and UBSan (build-asan/), and with ThreadSanitizer (build-tsan/)
+#   --sanitize         in-process tests with AddressSanitizer and UBSan (build-asan/), and with ThreadSanitizer (build-tsan/)
 #   --coverage         line coverage of cache, key and select by the unit tests (build-coverage/); below 95 % fails
 #   --tidy             clang-tidy over src/
 #   --browser          installs Chromium, without which the test of the report's page is skipped
@@ -67,11 +67,16 @@ done
 if $sanitize; then
     # ThreadSanitizer of GCC 12 cannot place its memory where newer kernels' randomised addresses leave it no room.
     ! setarch -R true 2>/dev/null || launcher=(setarch -R)
-    build_tree "$root/build-asan" tests/unit/all -DCUDNN_TUNE_SANITIZE=address,undefined -DCUDNN_TUNE_BENCHMARKS=OFF
-    UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-        run_tests "AddressSanitizer and UBSan, unit tests" "$root/build-asan/tests/unit"
-    build_tree "$root/build-tsan" tests/unit/all -DCUDNN_TUNE_SANITIZE=thread -DCUDNN_TUNE_BENCHMARKS=OFF
-    run_tests "ThreadSanitizer, unit tests" "$root/build-tsan/tests/unit"
+    in_process="tests/unit/all tests/storage/all tests/fuzz/all"
+    build_tree "$root/build-asan" "$in_process" -DCUDNN_TUNE_SANITIZE=address,undefined -DCUDNN_TUNE_BENCHMARKS=OFF
+    for folder in unit storage fuzz; do
+        UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+            run_tests "AddressSanitizer and UBSan, $folder tests" "$root/build-asan/tests/$folder"
+    done
+    build_tree "$root/build-tsan" "$in_process" -DCUDNN_TUNE_SANITIZE=thread -DCUDNN_TUNE_BENCHMARKS=OFF
+    for folder in unit storage fuzz; do
+        run_tests "ThreadSanitizer, $folder tests" "$root/build-tsan/tests/$folder"
+    done
     launcher=(env)
 fi
 

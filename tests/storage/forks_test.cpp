@@ -32,9 +32,11 @@ TEST(Forks, InTheMiddleOfLookUpsAndAppendsOfOtherThreadsLoseNothing) {
     std::atomic<bool> stop{false};
     std::atomic<std::int64_t> counted{0};
     std::vector<std::thread> busy;
+    // With pauses: whoever takes a lock again at once leaves others little chance to get it.
     busy.emplace_back([&] {
         for (int i = 0; !stop; ++i) {
             (void)cache->publish(sample_record(100 + i % 50, "thread", 1 + i / 50));
+            ::usleep(200);
         }
     });
     busy.emplace_back([&] {
@@ -46,6 +48,7 @@ TEST(Forks, InTheMiddleOfLookUpsAndAppendsOfOtherThreadsLoseNothing) {
     busy.emplace_back([&] {
         while (!stop) {
             (void)statistics.add({{"thread", ++counted}});
+            ::usleep(200);
         }
     });
     int failures = 0;
