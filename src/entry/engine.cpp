@@ -111,8 +111,12 @@ std::string compile_summary() {
            " compiling_saved_s=" + saved_s;
 }
 
-void finish() {
+void flush_statistics() {
     told([] { g_engine->statistics.flush(); });
+}
+
+void finish() {
+    flush_statistics();
     told([] { log_info("summary " + g_engine->context.statistics().summary() + compile_summary()); });
 }
 
@@ -147,7 +151,7 @@ EngineApi g_api = {
     .wrap_nvrtc = wrap_nvrtc,
     .finish = finish,
     .get_statistics = get_statistics,
-    .flush = nullptr,
+    .flush = flush_statistics,
 };
 
 const char* environment_variable(const char* name) { return ::secure_getenv(name); }

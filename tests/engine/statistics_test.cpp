@@ -54,6 +54,12 @@ TEST_F(StatisticsFiles, HaveWhatAKilledProcessMeasured) {
     EXPECT_EQ(counter("asked"), 3);
 }
 
+TEST_F(StatisticsFiles, HaveWhatAProgramFlushed) {
+    run("legacy9", {"get=8", "get=8", "get=8", "flush", "kill"});
+    EXPECT_EQ(counter("asked"), 3);
+    EXPECT_EQ(counter("hits"), 2);
+}
+
 TEST_F(StatisticsFiles, CountNothingOfAParentTwice) {
     ASSERT_EQ(run("legacy9", {"shape=7", "get=8"}).counter("measured"), 1);
     run("legacy9", {"get=8", "shape=7", "get=8", "fork", "get=8", "shape=1", "get=8", "join", "get=8"});
