@@ -418,6 +418,8 @@ Result<Policy> parse_policy(std::string_view text) {
         root = json::parse(text, watch);
     } catch (const json::parse_error& error) {
         return mistake(line_and_column(text, error.byte) + ": it is not JSON");
+    } catch (const json::out_of_range&) {
+        return mistake("a number in it is out of range");
     }
     if (too_deep) {
         return mistake("it is nested more than " + std::to_string(k_max_depth) + " levels deep");

@@ -155,6 +155,7 @@ TEST(Policy, NamesAMistakeWithItsPlace) {
         {"{\"results\": ", "line 1, column 13: it is not JSON"},
         {"{\n  \"results\": \"best\",\n  oops\n}", "line 3, column 3: it is not JSON"},
         {"", "line 1, column 1: it is not JSON"},
+        {"{\"nearest\": 1e999999}", "a number in it is out of range"},
         {"[]", "it is not a JSON object"},
         {R"({"resluts": "best"})", "/resluts: there is no such member"},
         {R"({"results": 3})", "/results: is none of frontier, best"},
