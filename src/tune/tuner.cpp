@@ -206,7 +206,11 @@ Tuner::Reply Tuner::find_or_measure(Question& question, const measure::Driver* d
     // What a person has pinned stays until it is unpinned.
     const bool is_pinned = known && known->status == cache::RecordStatus::pinned;
     const bool retune = m_settings.mode == Mode::retune && !is_pinned;
-    if (known && !retune && !needs_measuring(*known, question)) {
+    // Under a policy that verifies, what others measured is checked once a process: whether they did so is not known.
+    const auto is_good_as_it_is = [&](const cache::Record& record) {
+        return !needs_measuring(record, question) && (question.verify() == select::Verify::off || is_pinned);
+    };
+    if (known && !retune && is_good_as_it_is(*known)) {
         return {known};
     }
     const bool has_answer = known && known->status != cache::RecordStatus::wanted &&
@@ -266,9 +270,10 @@ Tuner::Reply Tuner::find_or_measure(Question& question, const measure::Driver* d
     // Whoever held the lease before us may have written what we are about to measure.
     if (m_cache->refresh()) {
         const RecordPtr newer = m_cache->find(key, digest);
-        if (newer && newer != known && !needs_measuring(*newer, question)) {
+        if (newer && newer != known && is_good_as_it_is(*newer)) {
             return {newer};
         }
+        known = newer ? newer : known;
     }
     const Reply reply = measure_and_publish(question, *driver, known, has_answer);
     return reply.record || !has_answer ? reply : Reply{known};
@@ -354,9 +359,19 @@ Result<cache::Record> Tuner::measure(Question& question, const measure::Driver& 
     context.workspace_limit_bytes = std::min({offered_bytes, workspace_cap_bytes(m_settings, driver),
                                               offered_bytes == INT64_MAX ? scratch.left_bytes() : INT64_MAX});
     std::vector<std::size_t> order = trials_of(candidates, context);
+    // What was measured before runs again if it is verified.
+    const auto to_run = [&] {
+        std::vector<std::size_t> indices = order;
+        for (std::size_t i = 0; verify != select::Verify::off && i < candidates.size(); ++i) {
+            if (candidates[i].measured() && candidates[i].workspace_bytes <= context.workspace_limit_bytes) {
+                indices.push_back(i);
+            }
+        }
+        return indices;
+    };
     std::int64_t taken_bytes = 0;
-    while (!order.empty()) {
-        const std::int64_t largest_bytes = largest_workspace(candidates, order);
+    for (std::vector<std::size_t> running = to_run(); !running.empty(); running = to_run()) {
+        const std::int64_t largest_bytes = largest_workspace(candidates, running);
         if (question.take_workspace(scratch, largest_bytes).ok()) {
             taken_bytes = largest_bytes;
             break;
@@ -365,7 +380,8 @@ Result<cache::Record> Tuner::measure(Question& question, const measure::Driver& 
         order = largest_bytes > 0 ? trials_of(candidates, context) : std::vector<std::size_t>{};
     }
     tell_memory_from_workspace(candidates, offered_bytes);
-    if (order.empty() && known && known->status != cache::RecordStatus::wanted) {
+    const bool only_verifies = order.empty() && verify != select::Verify::off;
+    if (order.empty() && !only_verifies && known && known->status != cache::RecordStatus::wanted) {
         return Error{ErrorCategory::not_found, "nothing is left to measure"};
     }
     auto timer = measure::EventTimer::create(driver, *stream);
@@ -379,7 +395,7 @@ Result<cache::Record> Tuner::measure(Question& question, const measure::Driver& 
         order.pop_back();
     }
     const auto is_measured = [](const key::Candidate& candidate) { return candidate.measured(); };
-    bool leader_is_clear = false;
+    bool leader_is_clear = known && known->status == cache::RecordStatus::measured;
     for (const std::vector<std::size_t>* const part : {&order, &last_resorts}) {
         if (part == &last_resorts && std::any_of(candidates.begin(), candidates.end(), is_measured)) {
             for (const std::size_t index : last_resorts) {
@@ -399,7 +415,7 @@ Result<cache::Record> Tuner::measure(Question& question, const measure::Driver& 
         }
         m_statistics.add(Counter::candidates, report->launched);
         apply_report(*report, *part, candidates);
-        leader_is_clear = report->leader_is_clear;
+        leader_is_clear = part->empty() ? leader_is_clear : report->leader_is_clear;
     }
     if (std::none_of(candidates.begin(), candidates.end(), is_measured)) {
         return Error{ErrorCategory::gpu, "no candidate ran"};
@@ -411,6 +427,9 @@ Result<cache::Record> Tuner::measure(Question& question, const measure::Driver& 
     }
     m_statistics.add(Counter::verified, verified->checked);
     m_statistics.add(Counter::wrong, verified->wrong);
+    if (only_verifies && verified->wrong == 0) {
+        return Error{ErrorCategory::not_found, "nothing is left to measure, and nothing is wrong"};
+    }
     if (std::none_of(candidates.begin(), candidates.end(), is_measured)) {
         return Error{ErrorCategory::gpu, "no candidate computes what the others do"};
     }

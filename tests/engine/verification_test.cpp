@@ -110,6 +110,37 @@ TEST_F(Verification, ExcludesAWinnerThatIsWrong) {
     }
 }
 
+TEST_F(Verification, ChecksWhatTheFileHoldsOnceAProcessAndExcludesItByANewRevision) {
+    ASSERT_EQ(run("legacy9", {"get=100"}).counter("measured"), 1);
+    ASSERT_EQ(run("graph9", {"list"}).counter("measured"), 1);
+    verify("winner");
+    RunResult asked = run("legacy9", {"get=100", "get=100"});
+    EXPECT_EQ(asked.counter("verified"), 1);
+    EXPECT_EQ(asked.counter("measured"), 0);
+    EXPECT_EQ(asked.counter("hits"), 2);
+    EXPECT_LE(asked.count("kernel"), 2U) << "the winner and its reference";
+    EXPECT_EQ(run("graph9", {"list", "list"}).counter("verified"), 1);
+    EXPECT_EQ(cache_lines().size(), 2U) << "nothing is wrong, so nothing is written";
+    algorithm(1).writes_nan = true;
+    rule_for(70).writes_nan = true;
+    asked = run("legacy9", {"get=100"});
+    EXPECT_GE(asked.counter("wrong"), 1);
+    EXPECT_EQ(usable_of(asked).front(), 6);
+    EXPECT_EQ(listed(run("graph9", {"list"})).front(), 14);
+    ASSERT_EQ(cache_lines().size(), 4U);
+    for (const CacheLine& line : effective_lines()) {
+        EXPECT_EQ(line.revision, 2);
+        EXPECT_EQ(line.status, "measured");
+        EXPECT_NE(line.text.find("\"wrong\""), std::string::npos);
+    }
+    // Others are served the new revision, with or without a policy; where nothing may be measured nothing is checked.
+    environment.erase("CUDNN_TUNE_POLICY");
+    EXPECT_EQ(usable_of(run("legacy9", {"get=100"})).front(), 6);
+    verify("all");
+    environment["CUDNN_TUNE_MODE"] = "read";
+    EXPECT_EQ(run("legacy9", {"get=100"}).counter("verified"), 0);
+}
+
 TEST_F(Verification, OfAllFindsEveryWrongOne) {
     for (const int number : {2, 5}) {
         algorithm(number).output_factor = 1.5;
