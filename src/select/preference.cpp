@@ -2,6 +2,7 @@
 #include "select/preference.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <numeric>
 #include <tuple>
@@ -14,9 +15,12 @@ namespace {
 
 using Indices = std::vector<std::size_t>;
 
-// Unknown build times come after known ones.
-std::int64_t build_or_last(const cache::Candidate& candidate) {
-    return candidate.build_ns >= 0 ? candidate.build_ns : std::numeric_limits<std::int64_t>::max();
+// Build times that a second tuning would not tell apart count as equal: all below 10 ms, then each up to twice the
+// last. Unknown ones come after known ones.
+int build_class(const cache::Candidate& candidate) {
+    constexpr std::int64_t smallest_ns = 10'000'000;
+    return candidate.build_ns >= 0 ? std::bit_width(static_cast<std::uint64_t>(candidate.build_ns / smallest_ns))
+                                   : std::numeric_limits<int>::max();
 }
 
 bool compiles_at_run_time(const cache::Candidate& candidate) {
@@ -30,7 +34,7 @@ void order_groups(Indices& measured, const std::vector<cache::Candidate>& candid
     const auto rank = [&](std::size_t index) {
         const cache::Candidate& c = candidates[index];
         return std::tuple(static_cast<int>(index) != heuristic, compiles_at_run_time(c), c.workspace_bytes >> 20,
-                          build_or_last(c), c.workspace_bytes, expected_ns(c, objective));
+                          build_class(c), c.workspace_bytes);
     };
     auto begin = measured.begin();
     while (begin != measured.end()) {
@@ -40,7 +44,10 @@ void order_groups(Indices& measured, const std::vector<cache::Candidate>& candid
             const cache::Candidate& other = candidates[index];
             return expected_ns(other, objective) - expected_ns(leader, objective) <= noise_ns(leader, other);
         });
-        std::stable_sort(begin, end, [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
+        // Nothing that was measured decides here: two tunings then choose alike.
+        std::sort(begin, end, [&](std::size_t a, std::size_t b) {
+            return rank(a) != rank(b) ? rank(a) < rank(b) : heuristic_less(candidates[a], candidates[b]);
+        });
         begin = end;
     }
 }

@@ -2,7 +2,8 @@
 // The one total order of preference among the candidates of a record:
 //   1. measured ones. The fastest leads; all that are within the noise of it form a group with it; the fastest of what
 //      is left leads the next group, and so on. In a group: the library's own first choice, then what is not compiled
-//      at run time, then less workspace (in MiB: less is no gain to anybody), then less build time.
+//      at run time, then less workspace (in MiB: less is no gain to anybody), then less build time
+//      (in classes of a factor of 2), then the library's order.
 //   2. those that were not measured, in heuristic order;
 //   3. those that cannot be used, in heuristic order.
 // "Within the noise" is not transitive, so it is asked of a group's leader only: that makes the order total. It depends

@@ -46,8 +46,6 @@ class Tuner {
     [[nodiscard]] Reply decline(Counter reason);
     [[nodiscard]] bool usable_in_this_process();
     [[nodiscard]] Reply measure_and_publish(Question&, const measure::Driver&, const RecordPtr& known, bool has_answer);
-    [[nodiscard]] Result<cache::Record> measure(Question&, const measure::Driver&, const RecordPtr& known,
-                                                std::int64_t deadline_ns);
     void learn_from_files(const std::string& environment);
     void note_wanted(Question&, const RecordPtr& known);
     [[nodiscard]] RecordPtr publish(cache::Record);

@@ -77,9 +77,21 @@ TEST(Preference, AmongNearEqualsLessWorkspaceThenLessBuildTimeDecide) {
     cache::Candidate b = candidate(Legacy{.algorithm = 2, .rank = 2, .time_ns = 100'200, .workspace_bytes = 32});
     cache::Candidate c = candidate(Legacy{.algorithm = 3, .rank = 3, .time_ns = 100'400, .workspace_bytes = 32});
     cache::Candidate d = candidate(Legacy{.algorithm = 4, .rank = 4, .time_ns = 100'300, .workspace_bytes = 32});
-    b.build_ns = 9;
-    c.build_ns = 5;  // d's is not known
+    b.build_ns = 90'000'000;
+    c.build_ns = 5'000'000;  // d's is not known
     EXPECT_THAT(algorithms({first, a, b, c, d}), ElementsAre(3, 2, 4, 1, 0));
+}
+
+TEST(Preference, NoiseInTimesAndBuildTimesDoesNotOrderNearEquals) {
+    cache::Candidate a = candidate(Legacy{.algorithm = 1, .rank = 1, .time_ns = 100'400});
+    cache::Candidate b = candidate(Legacy{.algorithm = 2, .rank = 2, .time_ns = 100'000});
+    a.build_ns = 900'000;
+    b.build_ns = 200'000;
+    const cache::Candidate first = candidate(Legacy{.algorithm = 0, .rank = 0, .time_ns = 200'000});
+    EXPECT_THAT(algorithms({first, a, b}), ElementsAre(1, 2, 0));
+    std::swap(a.time_ns, b.time_ns);
+    std::swap(a.build_ns, b.build_ns);
+    EXPECT_THAT(algorithms({first, a, b}), ElementsAre(1, 2, 0));
 }
 
 TEST(Preference, DifferencesOfWorkspaceBelowAMebibyteDoNotMatterAgainstBuildTime) {
