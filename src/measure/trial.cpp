@@ -78,7 +78,10 @@ class Trial {
         }
         int launches = step.repeats;
         auto timed = time(i, launches);
-        if (timed && timed->status == abi::k_success && launches == 1 && timed->elapsed_ns < m_rules.short_ns) {
+        // Only a first sample: later ones are as long as they are to be, and taking the short ones of these again would
+        // leave the long ones.
+        const bool is_first = m_race.samples(i).empty();
+        if (timed && timed->status == abi::k_success && is_first && timed->elapsed_ns < m_rules.short_ns) {
             launches = static_cast<int>(std::clamp<std::int64_t>(
                 m_rules.burst_ns / std::max<std::int64_t>(timed->elapsed_ns, 1), m_rules.min_burst, m_rules.max_burst));
             timed = time(i, launches);
