@@ -28,9 +28,10 @@ while [ $# -gt 0 ]; do
 done
 [ ${#targets[@]} -gt 0 ] || targets=(journal key_texts lines policy record record_writer)
 
-compiler=${CXX:-clang++}
-command -v "$compiler" >/dev/null || compiler=clang++-14
-command -v "$compiler" >/dev/null || fail "fuzzing needs clang with libFuzzer (packages clang and libclang-rt-dev)"
+# Clang before 15 does not understand the ranges of libstdc++.
+compiler=${CXX:-clang++-16}
+command -v "$compiler" >/dev/null ||
+    fail "fuzzing needs clang 15 or later with libFuzzer, in CXX or as clang++-16 (packages clang-16, libclang-rt-16-dev)"
 clean_environment
 build_tree "$root/build-fuzz" "${targets[*]/#/fuzz_}" -DCMAKE_CXX_COMPILER="$compiler" -DCUDNN_TUNE_FUZZ=ON \
     -DCUDNN_TUNE_BENCHMARKS=OFF
