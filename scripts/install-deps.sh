@@ -7,7 +7,7 @@ set -euo pipefail
 packages=(
     g++ cmake ninja-build jq python3
     nlohmann-json3-dev libspdlog-dev libfmt-dev libxxhash-dev libcli11-dev libhiredis-dev redis-server
-    libgtest-dev libgmock-dev libbenchmark-dev
+    libgtest-dev libgmock-dev libbenchmark-dev python3-jsonschema
     dpkg-dev file pkg-config groff-base fish
     "$@"
 )

@@ -20,17 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array k_signals_of_terminals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 constexpr std::size_t k_most_output_bytes = 16u << 20;
 
-int status_of(int wait_status) {
-    return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-}
-
-void change_environment(const EnvironmentChanges& changes) {
-    for (const auto& [name, value] : changes) {
-        value ? ::setenv(name.c_str(), value->c_str(), 1) : ::unsetenv(name.c_str());
-    }
+void note_status(int wait_status, ChildEnd& end) {
+    end.signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
+    end.exit_code = WIFSIGNALED(wait_status) ? 128 + end.signal : WEXITSTATUS(wait_status);
 }
 
 // What a child that could not become the program tells its parent.
@@ -75,38 +69,14 @@ Result<pid_t> start(const std::vector<std::string>& program, const EnvironmentCh
     return child;
 }
 
-int wait_for(pid_t child) {
+void wait_for(pid_t child, ChildEnd& end) {
     int status = 0;
     while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
-    return status_of(status);
+    note_status(status, end);
 }
 
 }  // namespace
-
-Result<ChildEnd> run_and_wait(const std::vector<std::string>& program, const EnvironmentChanges& changes) {
-    const std::int64_t start_ns = system_clock().monotonic_ns();
-    std::array<struct sigaction, k_signals_of_terminals.size()> before{};
-    for (std::size_t i = 0; i < before.size(); ++i) {
-        struct sigaction ignore {};
-        ignore.sa_handler = SIG_IGN;
-        ::sigaction(k_signals_of_terminals[i], &ignore, &before[i]);
-    }
-    const auto restore = [&] {
-        for (std::size_t i = 0; i < before.size(); ++i) {
-            ::sigaction(k_signals_of_terminals[i], &before[i], nullptr);
-        }
-    };
-    const auto child = start(program, changes, restore);
-    ChildEnd end;
-    end.exit_code = child.ok() ? wait_for(*child) : 0;
-    restore();
-    if (!child) {
-        return child.error();
-    }
-    end.took_ns = system_clock().monotonic_ns() - start_ns;
-    return end;
-}
 
 Result<ChildEnd> run_and_capture(const std::vector<std::string>& program, const EnvironmentChanges& changes,
                                  int timeout_s) {
@@ -150,9 +120,15 @@ Result<ChildEnd> run_and_capture(const std::vector<std::string>& program, const 
     if (end.timed_out) {
         ::kill(*child, SIGKILL);
     }
-    end.exit_code = wait_for(*child);
+    wait_for(*child, end);
     end.took_ns = system_clock().monotonic_ns() - start_ns;
     return end;
+}
+
+void change_environment(const EnvironmentChanges& changes) {
+    for (const auto& [name, value] : changes) {
+        value ? ::setenv(name.c_str(), value->c_str(), 1) : ::unsetenv(name.c_str());
+    }
 }
 
 Error execute(const std::vector<std::string>& program) {

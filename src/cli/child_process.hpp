@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts other programs and waits for them.
+// Starts other programs.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,19 @@ using EnvironmentChanges = std::map<std::string, std::optional<std::string>>;
 
 struct ChildEnd {
     int exit_code = 0;  // 128 + signal if one ended it, as shells say
+    int signal = 0;     // that ended it
     bool timed_out = false;
     std::string output;  // of captured ones
     std::int64_t took_ns = 0;
 };
 
-// Runs to its end with this process's standard input, output and error. SIGINT, SIGTERM, SIGHUP and SIGQUIT that come
-// meanwhile are left to the program: this process outlives it. Fails with `not_found` or `invalid` (cannot be
-// executed), with the sentence of execute().
-[[nodiscard]] Result<ChildEnd> run_and_wait(const std::vector<std::string>& program, const EnvironmentChanges&);
-
-// Keeps what it writes to standard output (at most 16 MiB); its standard error is dropped. Killed after `timeout_s`.
+// Runs a program to its end and keeps what it writes to standard output (at most 16 MiB); its standard error is
+// dropped. Killed after `timeout_s`.
 [[nodiscard]] Result<ChildEnd> run_and_capture(const std::vector<std::string>& program, const EnvironmentChanges&,
                                                int timeout_s);
+
+// In this process.
+void change_environment(const EnvironmentChanges&);
 
 // Becomes the program. Only returns with what went wrong: `not_found`, or `invalid` if it cannot be executed.
 [[nodiscard]] Error execute(const std::vector<std::string>& program);

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // cudnn-tune stats: what a cache file adds up to. Streams.
+#include <cstdlib>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cache/record_codec.hpp"
+#include "cache/statistics_file.hpp"
 #include "cli/cache_statistics.hpp"
 #include "cli/command.hpp"
 #include "cli/entry_filter.hpp"
 #include "cli/kernel_files.hpp"
+#include "cli/run_counts.hpp"
 #include "cli/text_table.hpp"
 #include "cli/words.hpp"
 
@@ -21,6 +25,54 @@ struct Options {
     EntryFilter filter;
     bool as_json = false;
 };
+
+using Counters = std::map<std::string, std::int64_t>;
+
+// Of the statistics file that the environment names; empty if there is none (yet).
+Counters counters_of_environment() {
+    const char* const path = std::getenv("CUDNN_TUNE_STATS");
+    if (path == nullptr || *path == '\0') {
+        return {};
+    }
+    const auto counters = cache::read_statistics(posix_file_system(), path);
+    return counters ? *counters : Counters();
+}
+
+// A statistics file in place of a cache file: STATS.md promises that it can be given.
+bool is_statistics_file(const std::string& path) {
+    constexpr std::int64_t most_bytes = 1 << 20;  // a statistics file has 2 KB
+    const auto text = read_file(posix_file_system(), path, most_bytes);
+    return text.ok() && text->substr(0, 200).find("\"cudnn-tune-statistics\"") != std::string::npos;
+}
+
+void print_statistics_file(const Options& options) {
+    const auto counters = cache::read_statistics(posix_file_system(), options.path);
+    if (!counters) {
+        throw Failure(k_exit_failed, counters.error().message);
+    }
+    if (options.as_json) {
+        print(ordered_json({{"file", options.path}, {"counters", *counters}}).dump(2) + "\n");
+        return;
+    }
+    TextTable table({{"COUNTER"}, {"COUNT", Align::right}});
+    for (const auto& [name, count] : *counters) {
+        table.add({name, std::to_string(count)});
+    }
+    print(table.text());
+}
+
+// What the processes did and were spared.
+std::string counters_text(const Counters& counters, const EntryTotals& all) {
+    const RunCounts counts({}, counters);
+    const double mean_s =
+        all.nb_measured > 0 ? static_cast<double>(all.tuning_ns) / 1e9 / static_cast<double>(all.nb_measured) : 0;
+    return "counters   " + std::to_string(counts.get("processes")) + " processes asked " +
+           std::to_string(counts.get("asked")) + ": " + std::to_string(counts.get("hits")) + " hits, " +
+           std::to_string(counts.misses()) + " misses, " + std::to_string(counts.get("measured")) + " measured\n" +
+           "saved      about " + duration_text(static_cast<std::int64_t>(counts.saved_s(mean_s) * 1e9)) +
+           ": measurements that were in a file, and " + std::to_string(counts.get("compile_saved")) +
+           " kept compilations\n";
+}
 
 ordered_json totals_json(const EntryTotals& totals) {
     const double ratio = totals.mean_ratio();
@@ -37,7 +89,7 @@ ordered_json totals_json(const EntryTotals& totals) {
 }
 
 std::string json_of(const Options& options, const CacheStatistics& statistics, const KernelTotals& kernels,
-                    const ContentsReport& contents, std::int64_t size_bytes) {
+                    const ContentsReport& contents, std::int64_t size_bytes, const Counters& counters) {
     ordered_json json = {{"file", options.path},
                          {"size_bytes", size_bytes},
                          {"lines_with_records", contents.nb_records},
@@ -57,6 +109,13 @@ std::string json_of(const Options& options, const CacheStatistics& statistics, c
                        {"unusable", kernels.nb_unusable},
                        {"size_bytes", kernels.size_bytes},
                        {"compile_s", static_cast<double>(kernels.compile_ns) / 1e9}};
+    if (!counters.empty()) {
+        const double mean_s = statistics.all.nb_measured > 0 ? static_cast<double>(statistics.all.tuning_ns) / 1e9 /
+                                                                   static_cast<double>(statistics.all.nb_measured)
+                                                             : 0;
+        json["counters"] = counters;
+        json["saved_s"] = RunCounts({}, counters).saved_s(mean_s);
+    }
     return json.dump(2) + "\n";
 }
 
@@ -65,7 +124,7 @@ std::string count_of(std::int64_t count, const char* one, const char* several) {
 }
 
 std::string text_of(const Options& options, const CacheStatistics& statistics, const KernelTotals& kernels,
-                    std::int64_t size_bytes) {
+                    std::int64_t size_bytes, const Counters& counters) {
     const EntryTotals& all = statistics.all;
     std::string statuses;
     for (std::size_t i = 0; i < statistics.nb_by_status.size(); ++i) {
@@ -91,6 +150,9 @@ std::string text_of(const Options& options, const CacheStatistics& statistics, c
                 size_text(kernels.size_bytes) + "; to compile them all takes " + duration_text(kernels.compile_ns) +
                 (kernels.nb_unusable > 0 ? "; " + std::to_string(kernels.nb_unusable) + " cannot be used" : "") + "\n";
     }
+    if (!counters.empty()) {
+        text += counters_text(counters, all);
+    }
     if (statistics.groups.empty()) {
         return text;
     }
@@ -115,6 +177,10 @@ std::string text_of(const Options& options, const CacheStatistics& statistics, c
 }
 
 void stats(const Options& options) {
+    if (is_statistics_file(options.path)) {
+        print_statistics_file(options);
+        return;
+    }
     CacheStatistics statistics;
     const ContentsReport contents = for_each_entry(options.path, [&](const Entry& entry) {
         if (fits(options.filter, entry.digest, entry.record)) {
@@ -125,8 +191,9 @@ void stats(const Options& options) {
     const KernelTotals kernels = kernel_totals(options.path);
     const auto info = posix_file_system().stat(options.path);
     const std::int64_t size_bytes = info ? info->size_bytes : 0;
-    print(options.as_json ? json_of(options, statistics, kernels, contents, size_bytes)
-                          : text_of(options, statistics, kernels, size_bytes));
+    const Counters counters = counters_of_environment();
+    print(options.as_json ? json_of(options, statistics, kernels, contents, size_bytes, counters)
+                          : text_of(options, statistics, kernels, size_bytes, counters));
     warn_of_damage(options.path, contents);
 }
 
@@ -137,7 +204,8 @@ void add_stats(CLI::App& app) {
     CLI::App* const command = app.add_subcommand("stats", "Say what a cache file holds and gains");
     command->footer(
         "RATIO is the geometric mean of the heuristic's times over the tuned ones, FASTER how many of them are more\n"
-        "than 1 % apart; HEURISTIC and TUNED are the times of running each problem once.\n"
+        "than 1 % apart; HEURISTIC and TUNED are the times of running each problem once. With CUDNN_TUNE_STATS set,\n"
+        "what its file counts is shown, too; that file itself can be given in place of a cache file.\n"
         "Example: cudnn-tune stats ~/.cache/cudnn-tune.jsonl --gpu H200");
     command->add_option("FILE", options->path, "The cache file")->required();
     add_filter_options(*command, options->filter);

@@ -10,6 +10,8 @@
 #include "cli/doctor_report.hpp"
 #include "cli/library_files.hpp"
 #include "cli/words.hpp"
+#include "select/policy.hpp"
+#include "util/file_system.hpp"
 #include "util/settings.hpp"
 
 extern char** environ;
@@ -68,6 +70,26 @@ constexpr std::array<std::string_view, 6> k_other_variables = {"LD_PRELOAD",
                                                                "TORCH_CUDNN_V8_API_DISABLED",
                                                                "NVRTC_APPEND_FLAGS"};
 
+void check_policy(Checks& checks) {
+    const char* const path = std::getenv("CUDNN_TUNE_POLICY");
+    if (path == nullptr || *path == '\0') {
+        return;
+    }
+    constexpr std::int64_t most_bytes = 1 << 20;
+    const auto text = read_file(posix_file_system(), path, most_bytes);
+    const auto policy =
+        text ? select::parse_policy(*text) : Result<select::Policy>(io_error("read", path, text.error_number()));
+    if (!policy) {
+        checks.push_back({"environment", CheckState::warning,
+                          "the policy " + std::string(path) + " is not used: " + policy.error().message,
+                          "correct it; cache_format/POLICY.md has the rules"});
+    } else {
+        checks.push_back({"environment", CheckState::ok,
+                          "the policy " + std::string(path) + " has " + std::to_string(policy->rules.size()) + " rules",
+                          ""});
+    }
+}
+
 }  // namespace
 
 const char* name_of(CheckState state) {
@@ -120,6 +142,7 @@ void check_environment(Checks& checks) {
         }
     }
     checks.push_back({"environment", CheckState::note, set.empty() ? "no variable that matters is set" : set, ""});
+    check_policy(checks);
     for (const std::string& warning :
          read_settings(+[](const char* name) -> const char* { return std::getenv(name); }).warnings) {
         checks.push_back({"environment", CheckState::warning, warning, "correct it or take it out"});

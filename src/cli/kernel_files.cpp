@@ -61,4 +61,23 @@ KernelTotals kernel_totals(const std::string& cache_path) {
     return totals;
 }
 
+KernelCopies copy_kernels(const std::string& from_cache, const std::string& to_cache) {
+    KernelCopies copies;
+    const auto target = kernel_store(to_cache, StoreAccess::write);
+    for_each_kernel(from_cache, [&](const compile::StoredFile&, const Result<compile::KernelEntry>& entry) {
+        if (!entry) {
+            copies.nb_left_out += 1;
+            return;
+        }
+        if (target->load(entry->key).ok()) {
+            return;
+        }
+        if (const Status saved = target->save(*entry); !saved) {
+            throw Failure(k_exit_failed, saved.error().message);
+        }
+        copies.nb_copied += 1;
+    });
+    return copies;
+}
+
 }  // namespace cudnn_tune::cli

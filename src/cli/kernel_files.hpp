@@ -33,4 +33,12 @@ struct KernelTotals {
 };
 [[nodiscard]] KernelTotals kernel_totals(const std::string& cache_path);
 
+struct KernelCopies {
+    std::size_t nb_copied = 0;    // that were not there
+    std::size_t nb_left_out = 0;  // that cannot be used
+};
+// The kept compilations beside one cache file to those beside another, each whole or not at all. Only what is trusted
+// and whole is copied. Throws Failure.
+KernelCopies copy_kernels(const std::string& from_cache, const std::string& to_cache);
+
 }  // namespace cudnn_tune::cli

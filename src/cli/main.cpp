@@ -48,6 +48,11 @@ int parse_and_run(std::vector<std::string> arguments) {
     add_pin(app);
     add_unpin(app);
     add_deny(app);
+    add_merge(app);
+    add_export(app);
+    add_import(app);
+    add_compact(app);
+    add_prune(app);
     add_doctor(app, invocation);
     add_probe(app);
     add_regress(app);

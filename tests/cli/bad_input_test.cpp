@@ -88,6 +88,13 @@ const std::vector<Command> k_commands = {
     {"pin", {"pin", "@", "fwd", "algo1"}},
     {"unpin", {"unpin", "@", "fwd"}},
     {"deny", {"deny", "@", "fwd", "algo1"}},
+    {"compact", {"compact", "@"}},
+    {"prune", {"prune", "@", "--status", "wanted"}},
+    {"prune_kernels", {"prune", "@", "--kernels-to", "1M"}},
+    {"merge", {"merge", "@", "-o", "new"}},
+    {"export", {"export", "@"}},
+    {"export_csv", {"export", "@", "--csv", "-o", "new"}},
+    {"import", {"import", "new", "@"}},
 };
 
 INSTANTIATE_TEST_SUITE_P(Of, BadInput, ::testing::ValuesIn(k_commands),

@@ -107,6 +107,18 @@ TEST(Doctor, NamesVariablesThatAreMisspeltOrMakeNoSense) {
     EXPECT_THAT(texts, ::testing::Contains(HasSubstr("warning: CUDNN_TUNE_MODE=fast is none of tune, read")));
 }
 
+TEST(Doctor, ChecksThePolicy) {
+    Folder folder;
+    auto options = k_simulated;
+    options.environment["CUDNN_TUNE_POLICY"] = folder.path("policy.json");
+    testing::write_text(folder.path("policy.json"), "{\"results\": \"best\"}");
+    EXPECT_THAT(said(diagnose({}, 0, options), "environment"),
+                ::testing::Contains(HasSubstr("ok: the policy " + folder.path("policy.json"))));
+    testing::write_text(folder.path("policy.json"), "{\"resluts\": \"best\"}");
+    EXPECT_THAT(said(diagnose({}, 0, options), "environment"),
+                ::testing::Contains(HasSubstr("warning: the policy " + folder.path("policy.json") + " is not used: ")));
+}
+
 TEST(Doctor, TellsHowAProgramUsesTheLibrary) {
     if (std::string(CLIENT).empty()) {
         GTEST_SKIP() << "the benchmarks' client is not built";

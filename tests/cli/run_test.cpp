@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <fstream>
 
 #include "cli/library_files.hpp"
@@ -73,8 +74,39 @@ TEST(Run, HandsModeEffortAndStatisticsOn) {
     Folder folder;
     const auto result =
         run_tool({"run", "--cache", folder.path("c"), "--mode", "read", "--effort", "fast", "--stats", "--", "/bin/sh",
-                  "-c", "printf '%s %s %s' $CUDNN_TUNE_MODE $CUDNN_TUNE_EFFORT $CUDNN_TUNE_LOG"});
-    EXPECT_EQ(result.out, "read fast info") << describe(result);
+                  "-c", "printf '%s %s %s' $CUDNN_TUNE_MODE $CUDNN_TUNE_EFFORT ${CUDNN_TUNE_STATS:+counted}"});
+    EXPECT_EQ(result.out, "read fast counted") << describe(result);
+}
+
+TEST(Run, WithStatisticsEndsAsTheProgramDoesAndSaysThatNothingWasAsked) {
+    Folder folder;
+    const auto result =
+        run_tool({"run", "--cache", folder.path("c"), "--stats", "--", "/bin/sh", "-c", "echo answer; exit 42"});
+    EXPECT_EQ(result.exit_code, 42);
+    EXPECT_EQ(result.out, "answer\n");
+    EXPECT_EQ(result.err,
+              "cudnn-tune: summary asked=0 hits=0 misses=0 measured=0 candidates=0 choosing_ms=0 measuring_ms=0 "
+              "saved_s=0.00\ncudnn-tune: nothing was asked; cudnn-tune doctor -- /bin/sh looks for the reason\n");
+    EXPECT_EQ(run_tool({"run", "--cache", folder.path("c"), "--stats", "--", "/bin/sh", "-c", "kill -TERM $$"}).signal,
+              SIGTERM);
+    EXPECT_EQ(run_tool({"run", "--cache", folder.path("c"), "--stats", "--", "no-such-program"}).exit_code, 127);
+}
+
+TEST(Run, WithStatisticsAddsUpWhatTheFileOfTheEnvironmentGrowsBy) {
+    Folder folder;
+    const std::string before = R"({"format":"cudnn-tune-statistics","version":1,"counters":{"asked":5,"hits":5}})";
+    const std::string after =
+        R"({"format":"cudnn-tune-statistics","version":1,"counters":{"asked":9,"hits":7,"found_in_layer_0":2}})";
+    testing::write_text(folder.path("s"), before);
+    testing::write_text(folder.path("after"), after);
+    testing::write_cache(folder.path("c"), {testing::sample_record()});
+    const auto result = run_tool(
+        {"run", "--cache", folder.path("c"), "--stats", "--", "/bin/sh", "-c", "cp after \"$CUDNN_TUNE_STATS\""},
+        {.environment = {{"CUDNN_TUNE_STATS", folder.path("s")}}, .folder = folder.path()});
+    EXPECT_EQ(result.err,
+              "cudnn-tune: summary asked=4 hits=2 misses=2 measured=0 candidates=0 choosing_ms=0 measuring_ms=0 "
+              "found_in_layer_0=2 saved_s=0.02\n")
+        << "two entries that took 12.3 ms each";
 }
 
 TEST(Run, HandsArgumentsOnUnchanged) {
