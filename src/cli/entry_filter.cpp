@@ -55,7 +55,10 @@ bool EntryFilter::empty() const {
 void add_filter_options(CLI::App& command, EntryFilter& filter) {
     const std::string group = "Which entries (all that are given must fit; lists are separated by commas)";
     const auto list = [&](const char* name, std::vector<std::string>& target, const char* about) {
-        return command.add_option(name, target, about)->delimiter(',')->group(group);
+        return command.add_option(name, target, about)
+            ->delimiter(',')
+            ->allow_extra_args(false)  // else it would take the file's name for another element
+            ->group(group);
     };
     const auto text = [&](const char* name, std::string& target, const char* about) {
         return command.add_option(name, target, about)->group(group);

@@ -83,6 +83,12 @@ TEST_F(Filters, KeepTheEntriesThatFit) {
     EXPECT_THAT(shown({"--limit", "2"}), ElementsAre("1", "2"));
 }
 
+TEST_F(Filters, MayStandBeforeTheFile) {
+    const auto result = run_tool({"list", "--direction", "fwd", "--status", "pinned", m_folder.path("c"), "--json"});
+    EXPECT_EQ(result.exit_code, 0) << describe(result);
+    EXPECT_EQ(json::parse(result.out).size(), 1u);
+}
+
 TEST_F(Filters, OrderByTimeOrByGain) {
     EXPECT_THAT(shown({"--slowest"}), ElementsAre("2", "4", "1"));
     EXPECT_THAT(shown({"--biggest-gain"}), ElementsAre("1", "4", "2"));
