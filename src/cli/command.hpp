@@ -63,6 +63,7 @@ void add_prune(CLI::App&);
 void add_merge(CLI::App&);
 void add_export(CLI::App&);
 void add_import(CLI::App&);
+void add_warm(CLI::App&, const Invocation&);
 void add_doctor(CLI::App&, const Invocation&);
 void add_probe(CLI::App&);
 void add_regress(CLI::App&);

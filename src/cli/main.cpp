@@ -53,6 +53,7 @@ int parse_and_run(std::vector<std::string> arguments) {
     add_import(app);
     add_compact(app);
     add_prune(app);
+    add_warm(app, invocation);
     add_doctor(app, invocation);
     add_probe(app);
     add_regress(app);

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// cudnn-tune warm: makes everything ready for a program before it is deployed. It runs once as it is, while the library
+// notes what it asks; it runs again while that is measured; then it runs from the cache, and the difference is shown.
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/cache_contents.hpp"
+#include "cli/cache_statistics.hpp"
+#include "cli/command.hpp"
+#include "cli/run_setup.hpp"
+#include "cli/text_table.hpp"
+#include "cli/words.hpp"
+
+namespace cudnn_tune::cli {
+namespace {
+
+struct Options {
+    RunSetup setup;
+    bool as_json = false;
+    std::vector<std::string> program;
+};
+
+// What happened between the two runs.
+struct Tuned {
+    std::int64_t nb_problems = 0;
+    std::int64_t nb_measured = 0;
+    std::int64_t nb_failed = 0;
+    double seconds = 0;
+};
+
+void say(const std::string& step) { std::fprintf(stderr, "cudnn-tune: %s\n", step.c_str()); }
+
+CountedRun run_in(const Options& options, const char* mode) {
+    RunSetup setup = options.setup;
+    setup.mode = mode;
+    CountedRun run = run_counted(options.program, environment_for(setup), ProgramOutput::on_standard_error);
+    const int status = run.wait_status;
+    if (status != 0) {
+        const std::string how = WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status))
+                                                    : "status " + std::to_string(WEXITSTATUS(status));
+        throw Failure(k_exit_failed, options.program.front() + " ended with " + how + " when it ran in mode " + mode);
+    }
+    return run;
+}
+
+Tuned tune_in_program(const Options& options) {
+    const CountedRun run = run_in(options, "tune");
+    return {run.counts.get("asked"), run.counts.get("measured"), 0, static_cast<double>(run.took_ns) / 1e9};
+}
+
+nlohmann::ordered_json json_of(const CountedRun& run) {
+    return {{"seconds", static_cast<double>(run.took_ns) / 1e9},
+            {"asked", run.counts.get("asked")},
+            {"hits", run.counts.get("hits")},
+            {"misses", run.counts.misses()},
+            {"choosing_ms", run.counts.get("choosing_ms")},
+            {"compilations", run.counts.get("compile_asked")},
+            {"compilations_saved", run.counts.get("compile_saved")}};
+}
+
+std::string text_of(const CountedRun& first, const CountedRun& last) {
+    TextTable table({{""}, {"FIRST RUN", Align::right}, {"LAST RUN", Align::right}});
+    const auto add = [&](const char* name, const std::string& of_first, const std::string& of_last) {
+        table.add({name, of_first, of_last});
+    };
+    const auto count = [&](const char* name, const char* counter) {
+        add(name, std::to_string(first.counts.get(counter)), std::to_string(last.counts.get(counter)));
+    };
+    add("time", duration_text(first.took_ns), duration_text(last.took_ns));
+    count("questions", "asked");
+    count("answered from the cache", "hits");
+    add("left to the library", std::to_string(first.counts.misses()), std::to_string(last.counts.misses()));
+    count("run-time compilations", "compile_asked");
+    count("of them kept ones", "compile_saved");
+    return table.text();
+}
+
+void warm(const Options& options) {
+    const std::string cache = cache_path_of(options.setup);
+    say("1/3: " + options.program.front() + " runs as it is; what it asks is noted");
+    const CountedRun first = run_in(options, "record");
+    if (first.counts.get("asked") == 0 && first.counts.get("compile_asked") == 0) {
+        throw Failure(k_exit_failed, "the program asked nothing; cudnn-tune doctor -- " + options.program.front() +
+                                         " looks for the reason");
+    }
+    say("2/3: measuring");
+    const Tuned tuned = tune_in_program(options);
+    say("3/3: " + options.program.front() + " runs again, from the cache");
+    const CountedRun last = run_in(options, "read");
+    EntryTotals totals;
+    const ContentsReport report = for_each_entry(cache, [&](const Entry& entry) {
+        totals.add(entry.record);
+        return true;
+    });
+    warn_of_damage(cache, report);
+    if (options.as_json) {
+        const nlohmann::ordered_json json = {{"cache", cache},
+                                             {"first", json_of(first)},
+                                             {"tuned",
+                                              {{"problems", tuned.nb_problems},
+                                               {"measured", tuned.nb_measured},
+                                               {"failed", tuned.nb_failed},
+                                               {"seconds", tuned.seconds}}},
+                                             {"last", json_of(last)}};
+        print(json.dump(2) + "\n");
+        return;
+    }
+    std::string text = text_of(first, last) + std::to_string(tuned.nb_measured) + " problems measured in " +
+                       duration_text(static_cast<std::int64_t>(tuned.seconds * 1e9));
+    if (totals.nb_compared > 0) {
+        text += "; all of the cache once: " + duration_text(totals.tuned_ns) + " instead of " +
+                duration_text(totals.heuristic_ns);
+    }
+    print(text + "\nnext: cudnn-tune run --mode read --cache " + cache + " -- " + options.program.front() + " …\n");
+}
+
+}  // namespace
+
+void add_warm(CLI::App& app, const Invocation& invocation) {
+    const auto options = std::make_shared<Options>();
+    CLI::App* const command = app.add_subcommand("warm", "Prepare a cache for a program, and show what it brings");
+    command->footer(
+        "The program runs three times: as it is, while what it asks is measured, and from the cache. Its standard "
+        "output\n"
+        "goes to standard error. Kept run-time compilations are filled, too. Exit status 1 if the program fails.\n"
+        "Example: cudnn-tune warm --cache ~/.cache/cudnn-tune.jsonl -- python3 serve.py --requests 10");
+    command->add_option("--cache", options->setup.cache, "The cache file; made if missing (default: $CUDNN_TUNE_CACHE)")
+        ->type_name("FILE");
+    command->add_option("--effort", options->setup.effort, "How much to measure (default: normal)")
+        ->check(CLI::IsMember(std::vector<std::string>{"fast", "normal", "exhaustive"}));
+    command->add_flag("--json", options->as_json, "A JSON object");
+    command->prefix_command();
+    command->callback([options, command, &invocation] {
+        options->program = program_of("warm", command->remaining(), invocation);
+        warm(*options);
+    });
+}
+
+}  // namespace cudnn_tune::cli
