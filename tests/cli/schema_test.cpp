@@ -84,5 +84,27 @@ TEST_F(Reports, FollowTheirSchema) {
     expect_valid("import", {"import", path("c"), path("other"), "--kernels"});
 }
 
+TEST_F(Reports, ChangeNothing) {
+    const std::string before = testing::contents_of(m_folder);
+    for (const auto& arguments :
+         std::vector<std::vector<std::string>>{{"list", path("c")},
+                                               {"list", path("c"), "--kernels"},
+                                               {"show", path("c"), "x=f32[8,"},
+                                               {"stats", path("c")},
+                                               {"stats", path("statistics")},
+                                               {"diff", path("c"), path("other")},
+                                               {"verify", path("bad")},
+                                               {"export", path("c")},
+                                               {"compact", path("bad"), "--dry-run"},
+                                               {"prune", path("c"), "--api", "graph", "--dry-run"},
+                                               {"import", path("c"), path("other"), "--kernels", "--dry-run"},
+                                               {"doctor", "--cache", path("c")}}) {
+        const auto result = testing::run_tool(arguments);
+        EXPECT_EQ(result.exit_code, arguments.front() == "verify" ? 1 : 0) << describe(result);
+        EXPECT_NE(result.out, "");
+        EXPECT_EQ(testing::contents_of(m_folder), before) << arguments.front();
+    }
+}
+
 }  // namespace
 }  // namespace cudnn_tune
