@@ -50,7 +50,6 @@ std::string RunCounts::summary(double mean_tuning) const {
     };
     append("asked", std::to_string(get("asked")));
     append("hits", std::to_string(get("hits")));
-    append("misses", std::to_string(misses()));
     append("measured", std::to_string(get("measured")));
     append("candidates", std::to_string(get("candidates")));
     append("choosing_ms", std::to_string(get("choosing_ms")));
@@ -68,6 +67,7 @@ std::string RunCounts::summary(double mean_tuning) const {
     if (get("compile_saved_ms") != 0) {
         append("compiling_saved_s", decimal(static_cast<double>(get("compile_saved_ms")) / 1e3, "%.2f"));
     }
+    append("misses", std::to_string(misses()));
     append("saved_s", decimal(saved_s(mean_tuning), "%.2f"));
     return text;
 }

@@ -85,7 +85,7 @@ TEST(Run, WithStatisticsEndsAsTheProgramDoesAndSaysThatNothingWasAsked) {
     EXPECT_EQ(result.exit_code, 42);
     EXPECT_EQ(result.out, "answer\n");
     EXPECT_EQ(result.err,
-              "cudnn-tune: summary asked=0 hits=0 misses=0 measured=0 candidates=0 choosing_ms=0 measuring_ms=0 "
+              "cudnn-tune: summary asked=0 hits=0 measured=0 candidates=0 choosing_ms=0 measuring_ms=0 misses=0 "
               "saved_s=0.00\ncudnn-tune: nothing was asked; cudnn-tune doctor -- /bin/sh looks for the reason\n");
     EXPECT_EQ(run_tool({"run", "--cache", folder.path("c"), "--stats", "--", "/bin/sh", "-c", "kill -TERM $$"}).signal,
               SIGTERM);
@@ -104,8 +104,8 @@ TEST(Run, WithStatisticsAddsUpWhatTheFileOfTheEnvironmentGrowsBy) {
         {"run", "--cache", folder.path("c"), "--stats", "--", "/bin/sh", "-c", "cp after \"$CUDNN_TUNE_STATS\""},
         {.environment = {{"CUDNN_TUNE_STATS", folder.path("s")}}, .folder = folder.path()});
     EXPECT_EQ(result.err,
-              "cudnn-tune: summary asked=4 hits=2 misses=2 measured=0 candidates=0 choosing_ms=0 measuring_ms=0 "
-              "found_in_layer_0=2 saved_s=0.02\n")
+              "cudnn-tune: summary asked=4 hits=2 measured=0 candidates=0 choosing_ms=0 measuring_ms=0 "
+              "found_in_layer_0=2 misses=2 saved_s=0.02\n")
         << "two entries that took 12.3 ms each";
 }
 
