@@ -53,8 +53,10 @@ TEST_F(Warm, LeavesACacheThatAnswersEverything) {
                    "/usr/bin/python3 " CLI_TESTS "/check_report.py " FORMAT "/reports.schema.json warm <<'EOF'\n" +
                        result.out + "EOF\n"});
     EXPECT_EQ(schema.exit_code, 0) << describe(schema);
+    // On a busy machine some may have been cut short, and have an answer all the same.
     for (const json& entry : json::parse(run_tool({"list", "--json", m_folder.path("c")}).out)) {
-        EXPECT_EQ(entry["status"], "measured");
+        EXPECT_TRUE(entry["status"] == "measured" || entry["status"] == "provisional") << entry;
+        EXPECT_GT(entry["measured"], 0);
     }
 }
 
