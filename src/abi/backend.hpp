@@ -116,6 +116,10 @@ inline constexpr int k_engine_sm_count_target = 1306;
 inline constexpr int k_engine_deviceprop = 1307;
 inline constexpr int k_deviceprop_json = 2702;
 
+// cudnnPointwiseMode_t
+inline constexpr int k_pointwise_add = 0;
+inline constexpr int k_pointwise_relu_forward = 100;
+
 // cudnnBackendHeurMode_t
 inline constexpr int k_mode_instant = 0;
 inline constexpr int k_mode_b = 1;

@@ -82,6 +82,8 @@ SAME(k_type_tensor_reordering_mode, CUDNN_TYPE_TENSOR_REORDERING_MODE);
 SAME(k_type_int32, CUDNN_TYPE_INT32);
 SAME(k_type_char, CUDNN_TYPE_CHAR);
 SAME(k_pointwise_mode, CUDNN_ATTR_POINTWISE_MODE);
+SAME(k_pointwise_add, CUDNN_POINTWISE_ADD);
+SAME(k_pointwise_relu_forward, CUDNN_POINTWISE_RELU_FWD);
 SAME(k_pointwise_math_precision, CUDNN_ATTR_POINTWISE_MATH_PREC);
 SAME(k_pointwise_axis, CUDNN_ATTR_POINTWISE_AXIS);
 SAME(k_convolution_compute_type, CUDNN_ATTR_CONVOLUTION_COMP_TYPE);
@@ -182,6 +184,9 @@ static_assert(CUDNN_BEHAVIOR_NOTE_TYPE_COUNT <= abi::k_max_behavior_notes);
 static_assert(CUDNN_KNOB_TYPE_COUNTS <= abi::k_max_knobs);
 #endif
 
+static_assert(CUDNN_ACTIVATION_RELU == abi::k_activation_relu);
+static_assert(CUDNN_ACTIVATION_IDENTITY == abi::k_activation_identity);
+
 // The three result structures have one layout.
 #define SAME_LAYOUT(theirs)                                                               \
     static_assert(sizeof(abi::AlgoPerf) == sizeof(theirs));                               \
@@ -244,6 +249,8 @@ SAME_CALL(GetWorkspaceSizeFn, cudnnGetConvolutionBackwardFilterWorkspaceSize);
 SAME_CALL(ConvolutionFn, cudnnConvolutionForward);
 SAME_CALL(ConvolutionFn, cudnnConvolutionBackwardData);
 SAME_CALL(ConvolutionFn, cudnnConvolutionBackwardFilter);
+SAME_CALL(ConvolutionBiasActivationFn, cudnnConvolutionBiasActivationForward);
+SAME_CALL(GetActivationDescriptorFn, cudnnGetActivationDescriptor);
 SAME_CALL(GetAlgorithmV7Fn, cudnnGetConvolutionForwardAlgorithm_v7);
 SAME_CALL(GetAlgorithmV7Fn, cudnnGetConvolutionBackwardDataAlgorithm_v7);
 SAME_CALL(GetAlgorithmV7Fn, cudnnGetConvolutionBackwardFilterAlgorithm_v7);

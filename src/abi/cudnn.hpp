@@ -107,7 +107,12 @@ struct AlgoPerf {
     int reserved[3];
 };
 
+// cudnnActivationMode_t: the two that cudnnConvolutionBiasActivationForward accepts.
+inline constexpr int k_activation_relu = 1;
+inline constexpr int k_activation_identity = 5;
+
 // Functions that are called (not hooked) on a real library.
+using GetActivationDescriptorFn = Status (*)(void* activation, int* mode, int* nan_propagation, double* coefficient);
 using GetVersionFn = std::size_t (*)();
 using GetLastErrorStringFn = void (*)(char* text, std::size_t size_bytes);
 using CreateHandleFn = Status (*)(Handle*);
@@ -136,7 +141,12 @@ using ConvolutionFn = Status (*)(Handle, const void* alpha, const void* a_desc, 
                                  const void* b, const void* conv, int algo, void* workspace,
                                  std::size_t workspace_bytes, const void* beta, const void* c_desc, void* c);
 
-// Functions that are hooked.
+// Functions that are hooked (and, the convolutions, called as well).
+using ConvolutionBiasActivationFn = Status (*)(Handle, const void* alpha1, const void* x_desc, const void* x,
+                                               const void* w_desc, const void* w, const void* conv, int algo,
+                                               void* workspace, std::size_t workspace_bytes, const void* alpha2,
+                                               const void* z_desc, const void* z, const void* bias_desc,
+                                               const void* bias, const void* activation, const void* y_desc, void* y);
 using GetAlgorithmV7Fn = Status (*)(Handle, const void*, const void*, const void*, const void*, int requested,
                                     int* returned, AlgoPerf*);
 using FindAlgorithmFn = GetAlgorithmV7Fn;

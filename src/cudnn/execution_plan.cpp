@@ -69,6 +69,14 @@ std::optional<BoundPlan> BoundPlan::build(const RealCudnn& real, abi::Handle han
                          &bound.m_workspace_bytes) != abi::k_success) {
         return std::nullopt;
     }
+    for (std::size_t i = 0; i < problem.tensors.size(); ++i) {
+        if (!problem.tensors[i].is_virtual) {
+            bound.m_unique_ids.push_back(unique_id_of(i));
+        }
+    }
+    if (bound.m_unique_ids.size() > k_most_tensors) {
+        return std::nullopt;
+    }
     for (Pack& pack : bound.m_packs) {
         pack.descriptor = OwnDescriptor(real, abi::k_variant_pack_descriptor);
         if (!pack.descriptor) {
@@ -84,13 +92,12 @@ abi::Status BoundPlan::run(const RealCudnn& real, abi::Handle handle, const Addr
     if (pack == m_packs.end()) {
         pack = &m_packs[m_next_pack];
         m_next_pack = (m_next_pack + 1) % m_packs.size();
-        constexpr std::array unique_ids{unique_id_of(0), unique_id_of(1), unique_id_of(2)};
-        const std::array<void*, 3> addresses{at.x, at.w, at.y};
+        const std::span<void* const> addresses(at.tensors.data(), m_unique_ids.size());
         // A filled pack cannot be changed, only emptied.
         abi::Status status = pack->is_filled ? real.backend_initialize(pack->descriptor.get()) : abi::k_success;
         pack->is_filled = false;
         if (status == abi::k_success) {
-            status = fill_pack(real, pack->descriptor.get(), unique_ids, addresses, at.workspace);
+            status = fill_pack(real, pack->descriptor.get(), m_unique_ids, addresses, at.workspace);
         }
         if (status != abi::k_success) {
             return status;

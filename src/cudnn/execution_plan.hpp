@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "cudnn/graph_configurations.hpp"
 #include "cudnn/problem_graph.hpp"
@@ -29,10 +30,10 @@ class BoundPlan {
 
     [[nodiscard]] std::int64_t workspace_bytes() const { return m_workspace_bytes; }
 
+    // A fused convolution has x, w, z, bias and its result in memory.
+    static constexpr std::size_t k_most_tensors = 5;
     struct Addresses {
-        void* x = nullptr;
-        void* w = nullptr;
-        void* y = nullptr;
+        std::array<void*, k_most_tensors> tensors{};  // those that are not virtual, in their order in the problem
         void* workspace = nullptr;
         bool operator==(const Addresses&) const = default;
     };
@@ -47,6 +48,7 @@ class BoundPlan {
     };
     OwnDescriptor m_plan;
     std::int64_t m_workspace_bytes = 0;
+    std::vector<std::int64_t> m_unique_ids;  // of the tensors in memory
     std::array<Pack, 4> m_packs;
     std::size_t m_next_pack = 0;
 };

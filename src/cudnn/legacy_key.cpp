@@ -15,16 +15,6 @@ void clear_from(std::array<std::int32_t, N>& values, std::int32_t count) {
     std::fill(values.begin() + std::clamp<std::int32_t>(count, 0, static_cast<std::int32_t>(N)), values.end(), 0);
 }
 
-bool read_tensor(const RealCudnn& real, const void* descriptor, LegacyKey::TensorPart& part) {
-    if (real.get_tensor(mutable_descriptor(descriptor), abi::k_max_dims, &part.dtype, &part.nb_dims, part.dims.data(),
-                        part.strides.data()) != abi::k_success) {
-        return false;
-    }
-    clear_from(part.dims, part.nb_dims);
-    clear_from(part.strides, part.nb_dims);
-    return part.nb_dims > 0 && part.nb_dims <= abi::k_max_dims;
-}
-
 bool read_filter(const RealCudnn& real, const void* descriptor, LegacyKey::FilterPart& part) {
     if (real.get_filter(mutable_descriptor(descriptor), abi::k_max_dims, &part.dtype, &part.format, &part.nb_dims,
                         part.dims.data()) != abi::k_success) {
@@ -49,15 +39,6 @@ bool read_convolution(const RealCudnn& real, const void* descriptor, LegacyKey::
     clear_from(part.strides, part.nb_spatial);
     clear_from(part.dilations, part.nb_spatial);
     return part.nb_spatial > 0 && part.nb_spatial <= abi::k_max_spatial_dims;
-}
-
-key::Tensor tensor_of(const LegacyKey::TensorPart& part) {
-    key::Tensor tensor;
-    tensor.dtype = part.dtype;
-    tensor.nb_dims = part.nb_dims;
-    std::copy(part.dims.begin(), part.dims.end(), tensor.dims.begin());
-    std::copy(part.strides.begin(), part.strides.end(), tensor.strides.begin());
-    return tensor;
 }
 
 // A filter descriptor has a format instead of strides. NCHW_VECT_C packs 4 or 32 channels into one element, which the
@@ -92,6 +73,25 @@ key::Tensor filter_of(const LegacyKey::FilterPart& part) {
 }
 
 }  // namespace
+
+bool read_tensor(const RealCudnn& real, const void* descriptor, LegacyKey::TensorPart& part) {
+    if (real.get_tensor(mutable_descriptor(descriptor), abi::k_max_dims, &part.dtype, &part.nb_dims, part.dims.data(),
+                        part.strides.data()) != abi::k_success) {
+        return false;
+    }
+    clear_from(part.dims, part.nb_dims);
+    clear_from(part.strides, part.nb_dims);
+    return part.nb_dims > 0 && part.nb_dims <= abi::k_max_dims;
+}
+
+key::Tensor tensor_of(const LegacyKey::TensorPart& part) {
+    key::Tensor tensor;
+    tensor.dtype = part.dtype;
+    tensor.nb_dims = part.nb_dims;
+    std::copy(part.dims.begin(), part.dims.end(), tensor.dims.begin());
+    std::copy(part.strides.begin(), part.strides.end(), tensor.strides.begin());
+    return tensor;
+}
 
 std::optional<LegacyKey> read_legacy_key(const RealCudnn& real, const LegacyDescriptors& descriptors,
                                          key::Direction direction, std::int32_t library, std::int32_t device) {

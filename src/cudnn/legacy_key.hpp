@@ -59,6 +59,10 @@ struct LegacyDescriptors {
 [[nodiscard]] std::optional<LegacyKey> read_legacy_key(const RealCudnn&, const LegacyDescriptors&, key::Direction,
                                                        std::int32_t library, std::int32_t device);
 
+// Of one tensor descriptor; false if the getter refuses.
+[[nodiscard]] bool read_tensor(const RealCudnn&, const void* descriptor, LegacyKey::TensorPart&);
+[[nodiscard]] key::Tensor tensor_of(const LegacyKey::TensorPart&);
+
 [[nodiscard]] key::Problem problem_of(const LegacyKey&);
 [[nodiscard]] key::LegacyPart api_part_of(const LegacyKey&);
 

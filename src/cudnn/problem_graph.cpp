@@ -2,6 +2,7 @@
 #include "cudnn/problem_graph.hpp"
 
 #include <array>
+#include <vector>
 
 namespace cudnn_tune::cudnn {
 namespace {
@@ -22,6 +23,15 @@ class Builder {
     Builder& set(int name, const OwnDescriptor& part) {
         m_ok = m_ok && bool(part);
         return set(name, abi::k_type_backend_descriptor, part.get());
+    }
+    Builder& set_parts(int name, const std::vector<OwnDescriptor>& parts) {
+        std::vector<abi::BackendDescriptor> descriptors;
+        for (const OwnDescriptor& part : parts) {
+            m_ok = m_ok && bool(part);
+            descriptors.push_back(part.get());
+        }
+        return set_values(name, abi::k_type_backend_descriptor, static_cast<std::int64_t>(descriptors.size()),
+                          descriptors.data());
     }
     OwnDescriptor finalize() {
         m_ok = m_ok && m_real.backend_finalize(m_descriptor.get()) == abi::k_success;
@@ -47,6 +57,9 @@ OwnDescriptor build_tensor(const RealCudnn& real, const key::Problem& problem, s
         .set_list(abi::k_tensor_strides, tensor.strides, tensor.nb_dims)
         .set(abi::k_tensor_unique_id, abi::k_type_int64, unique_id_of(index))
         .set(abi::k_tensor_byte_alignment, abi::k_type_int64, k_graph_alignment_bytes);
+    if (tensor.is_virtual) {
+        builder.set(abi::k_tensor_is_virtual, abi::k_type_boolean, std::uint8_t{1});
+    }
     return builder.finalize();
 }
 
@@ -82,27 +95,54 @@ constexpr std::array<OperationNames, 3> k_operations{{
      abi::k_backward_filter_x, abi::k_backward_filter_dw, abi::k_backward_filter_dy},
 }};
 
+OwnDescriptor build_pointwise(const RealCudnn& real, const key::PointwiseOperation& operation,
+                              const std::vector<OwnDescriptor>& tensors) {
+    if (!operation.attributes.empty() || operation.t >= 0) {
+        return {};
+    }
+    Builder description(real, abi::k_pointwise_descriptor);
+    description.set(abi::k_pointwise_mode, abi::k_type_pointwise_mode, operation.mode)
+        .set(abi::k_pointwise_math_precision, abi::k_type_data_type, operation.math_precision);
+    const OwnDescriptor finished = description.finalize();
+    Builder builder(real, abi::k_operation_pointwise_descriptor);
+    builder.set(abi::k_operation_pointwise_pw_descriptor, finished)
+        .set(abi::k_operation_pointwise_x, tensors[static_cast<std::size_t>(operation.x)])
+        .set(abi::k_operation_pointwise_y, tensors[static_cast<std::size_t>(operation.y)]);
+    if (operation.b >= 0) {
+        builder.set(abi::k_operation_pointwise_b, tensors[static_cast<std::size_t>(operation.b)]);
+    }
+    return builder.finalize();
+}
+
 }  // namespace
 
 OwnDescriptor build_problem_graph(const RealCudnn& real, abi::Handle handle, const key::Problem& problem,
                                   Accumulate accumulate) {
-    const OwnDescriptor x = build_tensor(real, problem, 0);
-    const OwnDescriptor w = build_tensor(real, problem, 1);
-    const OwnDescriptor y = build_tensor(real, problem, 2);
+    std::vector<OwnDescriptor> tensors;
+    for (std::size_t i = 0; i < problem.tensors.size(); ++i) {
+        tensors.push_back(build_tensor(real, problem, i));
+    }
     const OwnDescriptor convolution = build_convolution(real, problem.convolution);
     const OperationNames& names = k_operations[static_cast<std::size_t>(problem.direction)];
     Builder operation(real, names.type);
-    operation.set(names.convolution, convolution).set(names.x, x).set(names.w, w).set(names.y, y);
+    operation.set(names.convolution, convolution)
+        .set(names.x, tensors[0])
+        .set(names.w, tensors[1])
+        .set(names.y, tensors[2]);
     if (accumulate == Accumulate::yes) {
         problem.x().dtype == abi::k_double ? operation.set(names.beta, abi::k_type_double, 1.0)
                                            : operation.set(names.beta, abi::k_type_float, 1.0F);
     }
-    const OwnDescriptor finished = operation.finalize();
+    std::vector<OwnDescriptor> operations;
+    operations.push_back(operation.finalize());
+    for (const key::PointwiseOperation& pointwise : problem.pointwise) {
+        operations.push_back(build_pointwise(real, pointwise, tensors));
+    }
     Builder graph(real, abi::k_operationgraph_descriptor);
     if (handle != nullptr) {
         graph.set(abi::k_operationgraph_handle, abi::k_type_handle, handle);
     }
-    graph.set(abi::k_operationgraph_ops, finished);
+    graph.set_parts(abi::k_operationgraph_ops, operations);
     return graph.finalize();
 }
 

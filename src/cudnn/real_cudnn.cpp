@@ -37,6 +37,8 @@ RealCudnn RealCudnn::of(void* library, FindSymbolFn find) {
     legacy &= find_symbol(find, library, "cudnnGetTensorSizeInBytes", real.tensor_size);
     find_symbol(find, library, "cudnnGetConvolutionReorderType", real.get_reorder_type);
     find_symbol(find, library, "cudnnSetConvolutionReorderType", real.set_reorder_type);
+    find_symbol(find, library, "cudnnConvolutionBiasActivationForward", real.convolve_fused);
+    find_symbol(find, library, "cudnnGetActivationDescriptor", real.get_activation);
     for (std::size_t i = 0; i < k_directions.size(); ++i) {
         const std::string direction = k_directions[i];
         legacy &= find_symbol(find, library, ("cudnnGetConvolution" + direction + "WorkspaceSize").c_str(),

@@ -34,6 +34,8 @@ struct RealCudnn {
     std::array<abi::GetWorkspaceSizeFn, 3> workspace_size{};
     std::array<abi::GetAlgorithmV7Fn, 3> get_algorithm_v7{};
     std::array<abi::ConvolutionFn, 3> convolve{};
+    abi::ConvolutionBiasActivationFn convolve_fused = nullptr;
+    abi::GetActivationDescriptorFn get_activation = nullptr;
     // Graph API.
     abi::BackendCreateDescriptorFn backend_create = nullptr;
     abi::BackendDescriptorFn backend_destroy = nullptr;

@@ -72,6 +72,10 @@ bool convolve(const CudnnLibrary* library, const ConvolutionCall* call, abi::Sta
     return answered([&] { return g_engine->upgrade.convolve(*library, *call, status); });
 }
 
+bool convolve_fused(const CudnnLibrary* library, const FusedCall* call, abi::Status* status) {
+    return answered([&] { return g_engine->upgrade.convolve_fused(*library, *call, status); });
+}
+
 void backend_created(const CudnnLibrary*, int type, abi::BackendDescriptor descriptor) {
     told([&] { g_engine->graph.recorder().created(type, descriptor); });
 }
@@ -143,6 +147,7 @@ EngineApi g_api = {
     .select_legacy = select_legacy,
     .workspace_size = workspace_size,
     .convolve = convolve,
+    .convolve_fused = convolve_fused,
     .backend_created = backend_created,
     .backend_initialized = backend_initialized,
     .backend_destroyed = backend_destroyed,
@@ -176,6 +181,7 @@ extern "C" __attribute__((visibility("default"))) const cudnn_tune::EngineApi* c
         if (!select::may_upgrade(g_engine->context.policy())) {
             g_api.workspace_size = nullptr;
             g_api.convolve = nullptr;
+            g_api.convolve_fused = nullptr;
         }
         return true;
     });

@@ -81,6 +81,28 @@ struct ConvolutionCall {
     void* c;
 };
 
+// The arguments of cudnnConvolutionBiasActivationForward.
+struct FusedCall {
+    abi::Handle handle;
+    const void* alpha1;
+    const void* x_desc;
+    const void* x;
+    const void* w_desc;
+    const void* w;
+    const void* conv_desc;
+    int algorithm;
+    void* workspace;
+    std::size_t workspace_bytes;
+    const void* alpha2;
+    const void* z_desc;
+    const void* z;
+    const void* bias_desc;
+    const void* bias;
+    const void* activation;
+    const void* y_desc;
+    void* y;
+};
+
 struct ShimApi {
     std::uint32_t version;
     // The next dlsym in the chain: never the shim's own, and never given a null handle.
@@ -93,6 +115,7 @@ struct EngineApi {
     // Null unless legacy programs get graph plans (policy `upgrade`).
     bool (*workspace_size)(const CudnnLibrary*, const WorkspaceCall*, abi::Status* status);
     bool (*convolve)(const CudnnLibrary*, const ConvolutionCall*, abi::Status* status);
+    bool (*convolve_fused)(const CudnnLibrary*, const FusedCall*, abi::Status* status);
     // Graph API. The first four are told of real calls that succeeded; the arguments are the caller's.
     void (*backend_created)(const CudnnLibrary*, int descriptor_type, abi::BackendDescriptor);
     void (*backend_initialized)(const CudnnLibrary*, abi::BackendDescriptor);

@@ -17,9 +17,12 @@ bool has_note(const key::Candidate& configuration, int note) {
 
 // Tensor cores multiply smaller types, and double precision, without rounding the inputs.
 bool rounds_to_tf32(const key::Problem& problem, const key::Candidate& configuration) {
+    const bool is_x = problem.direction != key::Direction::backward_data;
+    const bool is_w = problem.direction != key::Direction::backward_filter;
+    const bool is_y = problem.direction != key::Direction::forward;
     return has_note(configuration, abi::k_note_tensor_core) &&
-           std::any_of(problem.tensors.begin(), problem.tensors.begin() + 3,
-                       [](const key::Tensor& tensor) { return tensor.dtype == abi::k_float; });
+           ((is_x && problem.x().dtype == abi::k_float) || (is_w && problem.w().dtype == abi::k_float) ||
+            (is_y && problem.y().dtype == abi::k_float));
 }
 
 }  // namespace

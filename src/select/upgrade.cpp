@@ -149,4 +149,22 @@ UpgradedRecord upgraded(const cache::Record& record, const key::Problem& problem
     return result;
 }
 
+std::optional<Upgrade> preferred_to(const cache::LegacyChoice& algorithm, const cache::Record& record,
+                                    const key::Problem& problem, const NumericsRules& rules,
+                                    std::size_t workspace_bytes, Objective objective) {
+    for (const std::size_t index : preference_order(record.candidates, objective)) {
+        const cache::Candidate& candidate = record.candidates[index];
+        if (candidate.choice == cache::Choice(algorithm)) {
+            return std::nullopt;
+        }
+        const auto* const configuration = std::get_if<cache::GraphChoice>(&candidate.choice);
+        if (configuration != nullptr && usable(candidate) && candidate.measured() && is_deterministic(candidate) &&
+            static_cast<std::size_t>(candidate.workspace_bytes) <= workspace_bytes &&
+            numerics_allowed(problem, candidate, rules) && rounds_alike(problem, candidate, algorithm.algorithm)) {
+            return Upgrade{algorithm, *configuration, candidate.workspace_bytes};
+        }
+    }
+    return std::nullopt;
+}
+
 }  // namespace cudnn_tune::select

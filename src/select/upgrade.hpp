@@ -6,6 +6,7 @@
 // programs filter by, so whatever the filter, a program finds at least what it would have found.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "cache/record.hpp"
@@ -31,5 +32,11 @@ struct UpgradedRecord {
 // workspace and is as deterministic.
 [[nodiscard]] UpgradedRecord upgraded(const cache::Record&, const key::Problem&, const NumericsRules&,
                                       Objective = Objective::balanced);
+
+// For a call that names its algorithm already: the configuration that is preferred to `algorithm` and may stand in for
+// it, deterministic and within the workspace. Nothing if the algorithm itself is preferred.
+[[nodiscard]] std::optional<Upgrade> preferred_to(const cache::LegacyChoice& algorithm, const cache::Record&,
+                                                  const key::Problem&, const NumericsRules&,
+                                                  std::size_t workspace_bytes, Objective = Objective::balanced);
 
 }  // namespace cudnn_tune::select

@@ -42,6 +42,15 @@ using namespace cudnn_tune;  // NOLINT: the exported functions are outside any n
     handle, alpha, a_desc, a, b_desc, b, conv_desc, algorithm, workspace, workspace_bytes, beta, c_desc, c
 // A client that chooses algorithms by itself asks for none before.
 #define NEW_CLIENT_convolve true
+#define PARAMETERS_convolve_fused                                                                                 \
+    abi::Handle handle, const void *alpha1, const void *x_desc, const void *x, const void *w_desc, const void *w, \
+        const void *conv_desc, int algorithm, void *workspace, std::size_t workspace_bytes, const void *alpha2,   \
+        const void *z_desc, const void *z, const void *bias_desc, const void *bias, const void *activation,       \
+        const void *y_desc, void *y
+#define ARGUMENTS_convolve_fused                                                                               \
+    handle, alpha1, x_desc, x, w_desc, w, conv_desc, algorithm, workspace, workspace_bytes, alpha2, z_desc, z, \
+        bias_desc, bias, activation, y_desc, y
+#define NEW_CLIENT_convolve_fused true
 #define PARAMETERS_backend_create int type, abi::BackendDescriptor *descriptor
 #define ARGUMENTS_backend_create type, descriptor
 #define NEW_CLIENT_backend_create (type != abi::k_variant_pack_descriptor)

@@ -152,6 +152,26 @@ inline abi::Status convolve(const CallTarget& target, key::Direction direction, 
     return real(handle, alpha, a_desc, a, b_desc, b, conv_desc, algorithm, workspace, workspace_bytes, beta, c_desc, c);
 }
 
+inline abi::Status convolve_fused(const CallTarget& target, abi::Handle handle, const void* alpha1, const void* x_desc,
+                                  const void* x, const void* w_desc, const void* w, const void* conv_desc,
+                                  int algorithm, void* workspace, std::size_t workspace_bytes, const void* alpha2,
+                                  const void* z_desc, const void* z, const void* bias_desc, const void* bias,
+                                  const void* activation, const void* y_desc, void* y) {
+    const EngineApi* api = loaded_engine_for(target);
+    if (api != nullptr && api->convolve_fused != nullptr) {
+        const FusedCall call{handle,          alpha1, x_desc, x, w_desc,    w,    conv_desc,  algorithm, workspace,
+                             workspace_bytes, alpha2, z_desc, z, bias_desc, bias, activation, y_desc,    y};
+        const ReentrancyGuard guard(target.library);
+        abi::Status status = abi::k_success;
+        if (api->convolve_fused(&target.library->api, &call, &status)) {
+            return status;
+        }
+    }
+    const auto real = reinterpret_cast<abi::ConvolutionBiasActivationFn>(target.function);
+    return real(handle, alpha1, x_desc, x, w_desc, w, conv_desc, algorithm, workspace, workspace_bytes, alpha2, z_desc,
+                z, bias_desc, bias, activation, y_desc, y);
+}
+
 // Variant packs are made, filled and destroyed in every training step and tell nothing about a graph: what can be seen
 // to be one is forwarded without a look at the engine.
 inline abi::Status backend_create(const CallTarget& target, int type, abi::BackendDescriptor* descriptor) {

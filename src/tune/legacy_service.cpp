@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <limits>
 
-#include "key/environment.hpp"
 #include "measure/capture.hpp"
 #include "select/legacy_answer.hpp"
 #include "select/policy_filter.hpp"
 #include "tune/legacy_question.hpp"
+#include "tune/numerics_rules.hpp"
 #include "tune/trial_plan.hpp"
 #include "util/log.hpp"
 
@@ -47,16 +47,6 @@ std::int64_t covered_bytes(const cache::Record& record) {
         }
     }
     return covered;
-}
-
-select::NumericsRules numerics_rules(const std::string& environment_text, abi::MathType math_type) {
-    select::NumericsRules rules;
-    rules.math_type = math_type;
-    if (const auto environment = key::parse_environment(environment_text)) {
-        rules.compute_major = environment->compute_major;
-        rules.tf32_forbidden = environment->tf32 == "0";
-    }
-    return rules;
 }
 
 }  // namespace

@@ -4,16 +4,9 @@
 #include <algorithm>
 
 #include "cudnn/problem_graph.hpp"
+#include "tune/plan_fit.hpp"
 
 namespace cudnn_tune::tune {
-namespace {
-
-bool is_aligned(const void* pointer) {
-    return reinterpret_cast<std::uintptr_t>(pointer) % cudnn::k_graph_alignment_bytes == 0;
-}
-
-}  // namespace
-
 UpgradeQuestion::UpgradeQuestion(const cudnn::RealCudnn& real, const LegacyCall& call,
                                  const cudnn::LegacyKey& legacy_key, key::KeyText key,
                                  const select::NumericsRules& rules)

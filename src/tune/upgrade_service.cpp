@@ -2,11 +2,11 @@
 #include "tune/upgrade_service.hpp"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "key/tensor_size.hpp"
 #include "measure/capture.hpp"
+#include "tune/plan_fit.hpp"
 #include "util/log.hpp"
 
 namespace cudnn_tune::tune {
@@ -15,85 +15,52 @@ namespace {
 // Programs make a handle a thread and device. One that makes a new one for every call gets the same addresses again.
 constexpr int k_most_handles = 1024;
 
-std::uintptr_t address_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
-
-bool is_aligned(const void* pointer) { return address_of(pointer) % cudnn::k_graph_alignment_bytes == 0; }
-
-bool overlap(const void* a, std::int64_t a_bytes, const void* b, std::int64_t b_bytes) {
-    return address_of(a) < address_of(b) + static_cast<std::uintptr_t>(b_bytes) &&
-           address_of(b) < address_of(a) + static_cast<std::uintptr_t>(a_bytes);
-}
-
-// Tensors by role, from the order in which the functions of a direction take them.
+// Tensors by role, from the order in which the functions of a direction take them, and which of them is the result.
 struct ByRole {
-    const void* x;
-    const void* w;
-    const void* y;
+    std::array<const void*, 3> xwy;
+    std::size_t result;
 };
 
 ByRole by_role(key::Direction direction, const void* a, const void* b, const void* c) {
     switch (direction) {
         case key::Direction::backward_data:
-            return {c, a, b};
+            return {{c, a, b}, 0};
         case key::Direction::backward_filter:
-            return {a, c, b};
+            return {{a, c, b}, 1};
         case key::Direction::forward:
             break;
     }
-    return {a, b, c};
+    return {{a, b, c}, 2};
 }
 
-// Nothing for scalars that no plan is built for. They are double for double tensors, else float (cuDNN developer guide,
-// scaling parameters).
-std::optional<cudnn::Accumulate> accumulation(const ConvolutionCall& call, abi::DataType dtype) {
-    const auto value = [&](const void* scalar) {
-        return dtype == abi::k_double ? *static_cast<const double*>(scalar) : *static_cast<const float*>(scalar);
-    };
-    if (call.alpha == nullptr || call.beta == nullptr || value(call.alpha) != 1) {
-        return std::nullopt;
-    }
-    const double beta = value(call.beta);
-    return beta == 0   ? std::optional(cudnn::Accumulate::no)
-           : beta == 1 ? std::optional(cudnn::Accumulate::yes)
-                       : std::nullopt;
-}
-
-bool is_result(key::Direction direction, std::size_t tensor) {
-    constexpr std::array<std::size_t, 3> results{2, 0, 1};  // y, dx, dw
-    return results[static_cast<std::size_t>(direction)] == tensor;
-}
-
-// Plans are built for operands and results that lie apart; cuDNN's own algorithms may cope with less.
-bool lie_apart(const UpgradeService::Offer& offer, const ConvolutionCall& call, const ByRole& at) {
-    const auto direction = static_cast<key::Direction>(call.direction);
-    const std::array<const void*, 3> tensors{at.x, at.w, at.y};
-    std::int64_t result_bytes = 0;
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-        result_bytes = is_result(direction, i) ? offer.tensor_bytes[i] : result_bytes;
-    }
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-        if (!is_result(direction, i) && overlap(tensors[i], offer.tensor_bytes[i], call.c, result_bytes)) {
-            return false;
-        }
-    }
-    return true;
+cudnn::LegacyDescriptors descriptors(const ByRole& of, const void* convolution) {
+    return {of.xwy[0], of.xwy[1], convolution, of.xwy[2]};
 }
 
 }  // namespace
 
-UpgradeService::OfferPtr UpgradeService::offer(Library& library, abi::Handle handle, const cudnn::LegacyKey& asked,
-                                               const key::KeyText& key, const select::Upgrade& upgrade,
-                                               bool build_now) {
+std::shared_ptr<UpgradeService::Offer> UpgradeService::make_offer(key::Problem problem, const key::KeyText& key,
+                                                                  const select::Upgrade& upgrade) {
     auto offer = std::make_shared<Offer>();
     offer->key = key;
-    offer->problem = cudnn::problem_of(asked);
     offer->upgrade = upgrade;
-    for (std::size_t i = 0; i < offer->tensor_bytes.size(); ++i) {
-        const auto bytes = key::span_bytes(offer->problem.tensors[i]);
+    for (const key::Tensor& tensor : problem.tensors) {
+        const auto bytes = key::span_bytes(tensor);
         if (!bytes) {
             return nullptr;
         }
-        offer->tensor_bytes[i] = *bytes;
+        offer->tensor_bytes.push_back(*bytes);
+    }
+    offer->problem = std::move(problem);
+    return offer;
+}
+
+UpgradeService::OfferPtr UpgradeService::offer(Library& library, abi::Handle handle, const cudnn::LegacyKey& asked,
+                                               const key::KeyText& key, const select::Upgrade& upgrade,
+                                               bool build_now) {
+    const auto offer = make_offer(cudnn::problem_of(asked), key, upgrade);
+    if (offer == nullptr) {
+        return nullptr;
     }
     if (build_now) {
         HandlePlans* const plans = plans_of(library, handle);
@@ -123,16 +90,17 @@ UpgradeService::OfferPtr UpgradeService::offer(Library& library, abi::Handle han
     return offer;
 }
 
-const UpgradeService::Offer* UpgradeService::find(Library& library, key::Direction direction,
-                                                  const cudnn::LegacyDescriptors& descriptors, int algorithm) {
+std::optional<cudnn::LegacyKey> UpgradeService::key_of(Library& library, key::Direction direction,
+                                                       const cudnn::LegacyDescriptors& descriptors) {
     const measure::Driver* const driver = m_context.driver();
     const auto device = driver != nullptr ? driver->current_device() : std::nullopt;
-    if (!device) {
-        return nullptr;
-    }
-    const auto problem =
-        cudnn::read_legacy_key(library.real, descriptors, direction, static_cast<std::int32_t>(library.index), *device);
-    const OfferPtr* const found = problem ? m_offers.find({*problem, algorithm}) : nullptr;
+    return device ? cudnn::read_legacy_key(library.real, descriptors, direction,
+                                           static_cast<std::int32_t>(library.index), *device)
+                  : std::nullopt;
+}
+
+const UpgradeService::Offer* UpgradeService::find(const cudnn::LegacyKey& problem, int algorithm) const {
+    const OfferPtr* const found = m_offers.find({problem, algorithm});
     return found != nullptr ? found->get() : nullptr;
 }
 
@@ -143,7 +111,8 @@ bool UpgradeService::workspace_size(const CudnnLibrary& given, const WorkspaceCa
     }
     const auto direction = static_cast<key::Direction>(call.direction);
     const ByRole of = by_role(direction, call.a_desc, call.b_desc, call.c_desc);
-    const Offer* const offer = find(*library, direction, {of.x, of.w, call.conv_desc, of.y}, call.algorithm);
+    const auto key = key_of(*library, direction, descriptors(of, call.conv_desc));
+    const Offer* const offer = key ? find(*key, call.algorithm) : nullptr;
     if (offer == nullptr || !offer->named.load(std::memory_order_acquire)) {
         return false;
     }
@@ -156,22 +125,23 @@ bool UpgradeService::workspace_size(const CudnnLibrary& given, const WorkspaceCa
 }
 
 HandlePlans* UpgradeService::plans_of(const Library& library, abi::Handle handle) {
-    const HandleKey key{address_of(handle), library.index};
+    const HandleKey key{reinterpret_cast<std::uintptr_t>(handle), library.index};
     if (const Plans* known = m_plans.find(key)) {
         return known->get();
     }
-    if (m_nb_handles.fetch_add(1, std::memory_order_relaxed) >= k_most_handles) {
-        m_nb_handles.store(k_most_handles, std::memory_order_relaxed);
+    if (m_nb_handles.load(std::memory_order_relaxed) >= k_most_handles) {
         return nullptr;
     }
+    m_nb_handles.fetch_add(1, std::memory_order_relaxed);
     return m_plans.put(key, std::make_unique<const Plans>(std::make_unique<HandlePlans>()), true)->get();
 }
 
-const UpgradeService::Offer* UpgradeService::fitting(const Offer* offer, const ConvolutionCall& call) const {
+const UpgradeService::Offer* UpgradeService::fitting(const Offer* offer, const void* workspace,
+                                                     std::size_t workspace_bytes) {
     for (; offer != nullptr; offer = offer->earlier.get()) {
         if (offer->named.load(std::memory_order_acquire) && !offer->failed.load(std::memory_order_relaxed) &&
-            static_cast<std::size_t>(offer->upgrade.plan_workspace_bytes) <= call.workspace_bytes &&
-            (call.workspace != nullptr || offer->upgrade.plan_workspace_bytes == 0)) {
+            static_cast<std::size_t>(offer->upgrade.plan_workspace_bytes) <= workspace_bytes &&
+            (workspace != nullptr || offer->upgrade.plan_workspace_bytes == 0)) {
             return offer;
         }
     }
@@ -198,49 +168,26 @@ HandlePlans::Entry* UpgradeService::plan_for(const Library& library, HandlePlans
     return &plans.put(key, std::move(plan));
 }
 
-bool UpgradeService::convolve(const CudnnLibrary& given, const ConvolutionCall& call, abi::Status* status) {
-    Library* const library = m_any_named.load(std::memory_order_acquire) ? m_context.library(given) : nullptr;
-    if (library == nullptr || call.handle == nullptr) {
-        return false;
-    }
-    const auto direction = static_cast<key::Direction>(call.direction);
-    const ByRole of = by_role(direction, call.a_desc, call.b_desc, call.c_desc);
-    const Offer* offer = find(*library, direction, {of.x, of.w, call.conv_desc, of.y}, call.algorithm);
-    if (offer == nullptr) {
-        return false;
-    }
-    const auto unfit = [&] {
-        m_context.statistics().add(Counter::upgrade_unfit);
-        return false;
-    };
-    offer = fitting(offer, call);
-    if (offer == nullptr || call.a == nullptr || call.b == nullptr || call.c == nullptr) {
-        return unfit();
-    }
-    const auto accumulate = accumulation(call, offer->problem.x().dtype);
-    const ByRole at = by_role(direction, call.a, call.b, call.c);
-    if (!accumulate || !is_aligned(call.a) || !is_aligned(call.b) || !is_aligned(call.c) ||
-        !is_aligned(call.workspace) || !lie_apart(*offer, call, at)) {
-        return unfit();
-    }
-    HandlePlans* const plans = plans_of(*library, call.handle);
-    if (plans == nullptr) {
-        return unfit();
+UpgradeService::Ran UpgradeService::run(const Library& library, const Offer& offer, const Arguments& with,
+                                        abi::Status& status) {
+    HandlePlans* const plans = plans_of(library, with.handle);
+    const measure::Driver* const driver = m_context.driver();
+    if (plans == nullptr || driver == nullptr || !is_aligned(with.addresses.workspace)) {
+        return Ran::unfit;
     }
     const HandlePlans::Use use(*plans);
     if (!use) {
-        return unfit();
+        return Ran::unfit;
     }
-    const measure::Driver& driver = *m_context.driver();
-    HandlePlans::Entry* entry = plans->find({offer, *accumulate});
+    HandlePlans::Entry* entry = plans->find({&offer, with.accumulate});
     if (entry == nullptr || !entry->captured) {
         abi::Stream stream = nullptr;
         abi::CuCaptureStatus capture = abi::k_cu_capture_active;
-        const bool is_captured = library->real.get_stream(call.handle, &stream) != abi::k_success ||
-                                 driver.stream_is_capturing(stream, &capture) != abi::k_cu_success ||
+        const bool is_captured = library.real.get_stream(with.handle, &stream) != abi::k_success ||
+                                 driver->stream_is_capturing(stream, &capture) != abi::k_cu_success ||
                                  capture != abi::k_cu_capture_none;
         if (entry == nullptr) {
-            entry = is_captured ? nullptr : plan_for(*library, *plans, *offer, *accumulate, call.handle);
+            entry = is_captured ? nullptr : plan_for(library, *plans, offer, with.accumulate, with.handle);
         }
         if (entry != nullptr) {
             entry->captured = is_captured;
@@ -248,33 +195,75 @@ bool UpgradeService::convolve(const CudnnLibrary& given, const ConvolutionCall& 
     }
     // With beta 1 the same configuration may need more.
     if (entry == nullptr || !entry->plan ||
-        static_cast<std::size_t>(entry->plan->workspace_bytes()) > call.workspace_bytes) {
-        return unfit();
+        static_cast<std::size_t>(entry->plan->workspace_bytes()) > with.workspace_bytes) {
+        return Ran::unfit;
     }
-    const cudnn::BoundPlan::Addresses addresses{const_cast<void*>(at.x), const_cast<void*>(at.w),
-                                                const_cast<void*>(at.y), call.workspace};
-    const abi::Status ran = entry->plan->run(library->real, call.handle, addresses);
-    if (ran == abi::k_success) {
+    status = entry->plan->run(library.real, with.handle, with.addresses);
+    if (status == abi::k_success) {
         m_context.statistics().add(Counter::upgraded);
-        *status = ran;
-        return true;
+        return Ran::yes;
     }
-    return run_real_instead(*library, *offer, call, ran, status);
-}
-
-// The plan enqueued nothing. If the real call fails as well, the trouble is the caller's or the GPU's, not the plan's.
-bool UpgradeService::run_real_instead(const Library& library, const Offer& offer, const ConvolutionCall& call,
-                                      abi::Status plan_status, abi::Status* status) {
     offer.failed.store(true, std::memory_order_relaxed);
     m_context.statistics().add(Counter::upgrade_failed);
     library.real.forget_last_error();
-    *status = library.real.convolve[call.direction](call.handle, call.alpha, call.a_desc, call.a, call.b_desc, call.b,
-                                                    call.conv_desc, call.algorithm, call.workspace,
-                                                    call.workspace_bytes, call.beta, call.c_desc, call.c);
-    if (*status == abi::k_success) {
+    return Ran::failed;
+}
+
+// The plan enqueued nothing. If the real call fails as well, the trouble is the caller's or the GPU's, not the plan's.
+void UpgradeService::settle_failure(const Offer& offer, abi::Status plan_status, abi::Status real_status) {
+    if (real_status == abi::k_success) {
         log_message(LogLevel::warn, "a plan failed with status " + std::to_string(plan_status) +
                                         " and is not used again: " + offer.key.problem);
         m_context.tuner().mark_failed(offer.key, offer.upgrade.configuration, plan_status);
+    }
+}
+
+bool UpgradeService::convolve(const CudnnLibrary& given, const ConvolutionCall& call, abi::Status* status) {
+    Library* const library = m_any_named.load(std::memory_order_acquire) ? m_context.library(given) : nullptr;
+    if (library == nullptr || call.handle == nullptr) {
+        return false;
+    }
+    const auto direction = static_cast<key::Direction>(call.direction);
+    const ByRole of = by_role(direction, call.a_desc, call.b_desc, call.c_desc);
+    const auto key = key_of(*library, direction, descriptors(of, call.conv_desc));
+    const Offer* offer = key ? find(*key, call.algorithm) : nullptr;
+    if (offer == nullptr) {
+        return false;
+    }
+    offer = fitting(offer, call.workspace, call.workspace_bytes);
+    if (offer == nullptr) {
+        return unfit();
+    }
+    const abi::DataType dtype = offer->problem.x().dtype;
+    const auto beta = zero_or_one(call.beta, dtype);
+    if (!zero_or_one(call.alpha, dtype).value_or(false) || !beta) {
+        return unfit();
+    }
+    const ByRole at = by_role(direction, call.a, call.b, call.c);
+    std::array<Placed, 2> operands;
+    std::size_t nb_operands = 0;
+    Arguments arguments{call.handle, *beta ? cudnn::Accumulate::yes : cudnn::Accumulate::no, {}, call.workspace_bytes};
+    for (std::size_t i = 0; i < at.xwy.size(); ++i) {
+        arguments.addresses.tensors[i] = const_cast<void*>(at.xwy[i]);
+        if (i != at.result) {
+            operands[nb_operands++] = {at.xwy[i], offer->tensor_bytes[i]};
+        }
+    }
+    arguments.addresses.workspace = call.workspace;
+    if (!fits(operands, {call.c, offer->tensor_bytes[at.result]})) {
+        return unfit();
+    }
+    abi::Status plan_status = abi::k_success;
+    const Ran ran = run(*library, *offer, arguments, plan_status);
+    if (ran == Ran::unfit) {
+        return unfit();
+    }
+    *status = plan_status;
+    if (ran == Ran::failed) {
+        *status = library->real.convolve[call.direction](call.handle, call.alpha, call.a_desc, call.a, call.b_desc,
+                                                         call.b, call.conv_desc, call.algorithm, call.workspace,
+                                                         call.workspace_bytes, call.beta, call.c_desc, call.c);
+        settle_failure(*offer, plan_status, *status);
     }
     return true;
 }

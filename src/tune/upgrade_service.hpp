@@ -3,10 +3,12 @@
 // one (select/upgrade.hpp). Everything that does not fit a plan is the real call's, with the caller's own arguments.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <memory>
 #include <vector>
 
-#include "cudnn/legacy_key.hpp"
+#include "cudnn/fused_key.hpp"
 #include "entry/engine_api.h"
 #include "select/upgrade.hpp"
 #include "tune/answer_table.hpp"
@@ -24,7 +26,7 @@ class UpgradeService {
         key::KeyText key;  // of the record that has it
         key::Problem problem;
         select::Upgrade upgrade;
-        std::array<std::int64_t, 3> tensor_bytes{};  // of x, w, y
+        std::vector<std::int64_t> tensor_bytes;  // as in problem.tensors
         // What the same algorithm was offered for before, with less workspace: calls that bring only that get it.
         std::shared_ptr<const Offer> earlier;
         mutable std::atomic<bool> named{false};   // in an answer
@@ -48,10 +50,16 @@ class UpgradeService {
     [[nodiscard]] bool workspace_size(const CudnnLibrary&, const WorkspaceCall&, abi::Status* status);
     // True: the convolution was enqueued (or both plan and real call failed), and *status is what the caller gets.
     [[nodiscard]] bool convolve(const CudnnLibrary&, const ConvolutionCall&, abi::Status* status);
+    // The same. The first call of a fused problem outside a capture measures it.
+    [[nodiscard]] bool convolve_fused(const CudnnLibrary&, const FusedCall&, abi::Status* status);
 
   private:
     struct Key {
         cudnn::LegacyKey problem;
+        std::int32_t algorithm;
+    };
+    struct FusedTableKey {
+        cudnn::FusedKey problem;
         std::int32_t algorithm;
     };
     struct HandleKey {
@@ -59,18 +67,35 @@ class UpgradeService {
         std::uint64_t library;
     };
     using Plans = std::unique_ptr<HandlePlans>;
+    // What one call brings for a plan.
+    struct Arguments {
+        abi::Handle handle;
+        cudnn::Accumulate accumulate;
+        cudnn::BoundPlan::Addresses addresses;
+        std::size_t workspace_bytes;
+    };
+    enum class Ran : std::uint8_t { yes, unfit, failed };
 
-    [[nodiscard]] const Offer* find(Library&, key::Direction, const cudnn::LegacyDescriptors&, int algorithm);
+    [[nodiscard]] static std::shared_ptr<Offer> make_offer(key::Problem, const key::KeyText&, const select::Upgrade&);
+    [[nodiscard]] std::optional<cudnn::LegacyKey> key_of(Library&, key::Direction, const cudnn::LegacyDescriptors&);
+    [[nodiscard]] const Offer* find(const cudnn::LegacyKey&, int algorithm) const;
+    [[nodiscard]] OfferPtr choose_fused(Library&, const FusedCall&, const cudnn::FusedKey&);
     [[nodiscard]] HandlePlans* plans_of(const Library&, abi::Handle);
-    [[nodiscard]] const Offer* fitting(const Offer*, const ConvolutionCall&) const;
+    [[nodiscard]] static const Offer* fitting(const Offer*, const void* workspace, std::size_t workspace_bytes);
     [[nodiscard]] HandlePlans::Entry* plan_for(const Library&, HandlePlans&, const Offer&, cudnn::Accumulate,
                                                abi::Handle);
-    [[nodiscard]] bool run_real_instead(const Library&, const Offer&, const ConvolutionCall&, abi::Status plan_status,
-                                        abi::Status* status);
+    [[nodiscard]] Ran run(const Library&, const Offer&, const Arguments&, abi::Status& status);
+    // After a plan failed and the real call ran in its place.
+    void settle_failure(const Offer&, abi::Status plan_status, abi::Status real_status);
+    bool unfit() {
+        m_context.statistics().add(Counter::upgrade_unfit);
+        return false;
+    }
 
     Context& m_context;
     std::atomic<bool> m_any_named{false};
     AnswerTable<Key, OfferPtr> m_offers;
+    AnswerTable<FusedTableKey, OfferPtr> m_fused_offers;  // null: the algorithm itself is preferred
     AnswerTable<HandleKey, Plans> m_plans;
     std::atomic<int> m_nb_handles{0};
 };

@@ -74,19 +74,19 @@ TEST(LinkedClient, WhatTheEngineAsksCudnnIsForwardedAndNotCounted) {
     EXPECT_EQ(result.times_told("get_v7"), 1);
 }
 
-std::string convolutions(const std::string& size, const std::string& status) {
+std::string convolutions(const std::string& size, const std::string& status, const std::string& fused) {
     std::string lines;
     for (const char* const direction : {"0", "1", "2"}) {
         lines += std::string(direction) + ": size 0 " + size + ", convolution " + status + "\n";
     }
-    return lines;
+    return lines + "fused: " + fused + "\n";
 }
 
-// The fake returns the sum of the arguments, which are 1 to 4096.
+// The fake returns the sum of the arguments, which are the powers of two from 1 on.
 TEST(LinkedClient, ConvolutionsReachTheRealLibraryWithTheirOwnArguments) {
     for (const Engine engine : {Engine::listening, Engine::missing, Engine::unwanted}) {
         const VictimResult result = run_victim({"process_linked9", "ask-and-convolve"}, {.engine = engine});
-        EXPECT_EQ(result.out, convolutions("9", "8191")) << describe(result);
+        EXPECT_EQ(result.out, convolutions("9", "8191", "262143")) << describe(result);
         for (const char* const direction : {"0", "1", "2"}) {
             const int told = engine == Engine::listening ? 1 : 0;
             EXPECT_EQ(result.times_told("workspace_size:" + std::string(direction) + ":5 90000"), told);
@@ -94,18 +94,19 @@ TEST(LinkedClient, ConvolutionsReachTheRealLibraryWithTheirOwnArguments) {
                                         ":1,2,4,8,16,32,64,128,256,512,1024,2048,4096 90000"),
                       told);
         }
+        EXPECT_EQ(result.times_told("convolve_fused:262143 90000"), engine == Engine::listening ? 1 : 0);
     }
 }
 
 TEST(LinkedClient, ConvolutionsThatTheEngineAnswersAreNotMadeAgain) {
     const VictimResult result = run_victim({"process_linked9", "ask-and-convolve"}, {.engine = Engine::answering});
-    EXPECT_EQ(result.out, convolutions("100", "100")) << describe(result);
+    EXPECT_EQ(result.out, convolutions("100", "100", "100")) << describe(result);
 }
 
 // No answer can have named an algorithm, and the first convolution may be one under capture.
 TEST(LinkedClient, ConvolutionsAloneDoNotLoadTheEngine) {
     const VictimResult result = run_victim({"process_linked9", "convolve"}, {.engine = Engine::answering});
-    EXPECT_EQ(result.out, convolutions("9", "8191")) << describe(result);
+    EXPECT_EQ(result.out, convolutions("9", "8191", "262143")) << describe(result);
     EXPECT_EQ(result.times_told("open"), 0);
 }
 

@@ -16,6 +16,7 @@
 //   inplace=yes|no        the result is written over the first operand
 //   workspace=BYTES|none  what the runs bring, whatever the answer says
 //   math_of=entry|program the runs set the entry's math type, or leave what the question was asked with
+//   fused=relu|identity|tanh   run, but cudnnConvolutionBiasActivationForward; alpha2=F of z, z=own|result
 //   size                  cudnnGetConvolution*WorkspaceSize for that algorithm
 //   new_handle            destroys the handle and makes one
 //   device=N              another GPU, with a handle of its own
@@ -86,6 +87,8 @@ class Client {
         bool in_place = false;
         std::optional<std::size_t> workspace_bytes;
         bool math_of_entry = true;
+        float alpha2 = 0;
+        bool z_is_result = false;
     } run_options;
     ProblemOptions options;
     Direction direction = Direction::forward;
@@ -171,6 +174,30 @@ class Client {
                                                                   : cudnn().cudnnConvolutionBackwardFilter;
         return real(m_handle, &run_options.alpha, d.a, at.a, d.b, at.b, m_problem->convolution, m_best.algo,
                     m_workspace->get(), workspace_bytes(), &run_options.beta, d.c, at.c);
+    }
+    void run_fused(const std::string& activation_name) {
+        prepare();
+        const CudnnTable& api = cudnn();
+        const int mode = activation_name == "relu" ? 1 : activation_name == "tanh" ? 2 : 5;
+        abi::TensorDescriptor bias_descriptor = nullptr;
+        void* activation = nullptr;
+        require(api.cudnnCreateTensorDescriptor(&bias_descriptor) == 0 &&
+                    api.cudnnSetTensor4dDescriptor(bias_descriptor, abi::k_nchw, options.type, 1, 4, 1, 1) == 0 &&
+                    api.cudnnCreateActivationDescriptor(&activation) == 0 &&
+                    api.cudnnSetActivationDescriptor(activation, mode, 0, 0) == 0,
+                "descriptors of the bias and the activation");
+        const DeviceBuffer bias(8, -40.0F);
+        const LegacyProblem::Triple d = m_problem->descriptors(direction);
+        const LegacyProblem::Triple at = m_problem->buffers(direction);
+        const DeviceBuffer own_z(m_problem->floats_of_y(), 2.0F);
+        void* const z = run_options.z_is_result ? at.c : own_z.get();
+        const int status = api.cudnnConvolutionBiasActivationForward(
+            m_handle, &run_options.alpha, d.a, at.a, d.b, at.b, m_problem->convolution, m_best.algo, m_workspace->get(),
+            workspace_bytes(), &run_options.alpha2, d.c, z, bias_descriptor, bias.get(), activation, d.c, at.c);
+        std::printf("fused: status=%d output=%016" PRIx64 "\n", status,
+                    status == 0 ? m_problem->output_hash(direction) : 0);
+        api.cudnnDestroyActivationDescriptor(activation);
+        api.cudnnDestroyTensorDescriptor(bias_descriptor);
     }
     [[nodiscard]] std::size_t workspace_bytes() const { return run_options.workspace_bytes.value_or(m_best.memory); }
 
@@ -425,6 +452,8 @@ class LegacyInterpreter final : public Interpreter {
             m_client.prepare();
         } else if (name == "enqueue") {
             std::printf("enqueue: status=%d\n", m_client.enqueue());
+        } else if (name == "fused") {
+            m_client.run_fused(value);
         } else if (name == "size") {
             m_client.size();
         } else if (name == "pick") {
@@ -488,6 +517,10 @@ class LegacyInterpreter final : public Interpreter {
             options.in_place = value == "yes";
         } else if (name == "workspace") {
             options.workspace_bytes = value == "none" ? std::nullopt : std::optional<std::size_t>(std::stoull(value));
+        } else if (name == "alpha2") {
+            options.alpha2 = std::stof(value);
+        } else if (name == "z") {
+            options.z_is_result = value == "result";
         } else if (name == "math_of") {
             options.math_of_entry = value == "entry";
         } else {

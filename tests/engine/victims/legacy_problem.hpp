@@ -65,6 +65,7 @@ class LegacyProblem {
     [[nodiscard]] Triple buffers(Direction direction) const {
         return m_x == nullptr ? Triple{} : ordered(direction, m_x->get(), m_w->get(), m_y->get());
     }
+    [[nodiscard]] std::size_t floats_of_y() const { return m_floats[0]; }
     [[nodiscard]] std::uint64_t input_hash(Direction direction) const {
         switch (direction) {
             case Direction::forward:

@@ -78,6 +78,18 @@ FAKE_WORKSPACE(WORKSPACE_FUNCTION, cudnnGetConvolutionBackwardFilterWorkspaceSiz
 FAKE_CONVOLUTION(CONVOLUTION_FUNCTION, cudnnConvolutionForward)
 FAKE_CONVOLUTION(CONVOLUTION_FUNCTION, cudnnConvolutionBackwardData)
 FAKE_CONVOLUTION(CONVOLUTION_FUNCTION, cudnnConvolutionBackwardFilter)
+#define FUSED_FUNCTION(name, parameters, arguments)                                                                   \
+    FAKE_EXPORT Status name parameters {                                                                              \
+        count(#name);                                                                                                 \
+        std::uintptr_t sum = workspace_bytes + static_cast<std::uintptr_t>(algorithm);                                \
+        for (const void* each : {static_cast<const void*>(handle), alpha1, x, x_data, w, w_data, conv,                \
+                                 static_cast<const void*>(workspace), alpha2, z, z_data, bias, bias_data, activation, \
+                                 y, static_cast<const void*>(y_data)}) {                                              \
+            sum += reinterpret_cast<std::uintptr_t>(each);                                                            \
+        }                                                                                                             \
+        return static_cast<Status>(sum);                                                                              \
+    }
+FAKE_FUSED(FUSED_FUNCTION, cudnnConvolutionBiasActivationForward)
 #pragma GCC diagnostic pop
 // NOLINTEND(misc-unused-parameters)
 

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
+#include <string>
 
 #include "entry/engine_api.h"
 
@@ -109,6 +110,19 @@ bool convolve(const CudnnLibrary* library, const ConvolutionCall* call, abi::Sta
     return answers();
 }
 
+bool convolve_fused(const CudnnLibrary* library, const FusedCall* call, abi::Status* status) {
+    std::uintptr_t sum = call->workspace_bytes + static_cast<std::uintptr_t>(call->algorithm);
+    for (const void* each :
+         {static_cast<const void*>(call->handle), call->alpha1, call->x_desc, call->x, call->w_desc, call->w,
+          call->conv_desc, static_cast<const void*>(call->workspace), call->alpha2, call->z_desc, call->z,
+          call->bias_desc, call->bias, call->activation, call->y_desc, static_cast<const void*>(call->y)}) {
+        sum += reinterpret_cast<std::uintptr_t>(each);
+    }
+    report(("convolve_fused:" + std::to_string(sum)).c_str(), library);
+    *status = 100 + static_cast<int>(library->index);
+    return answers();
+}
+
 void backend_created(const CudnnLibrary* library, int type, abi::BackendDescriptor) {
     char what[64];
     std::snprintf(what, sizeof what, "created:%d", type);
@@ -155,6 +169,7 @@ EngineApi g_api = {.version = k_engine_api_version,
                    .select_legacy = select_legacy,
                    .workspace_size = workspace_size,
                    .convolve = convolve,
+                   .convolve_fused = convolve_fused,
                    .backend_created = backend_created,
                    .backend_initialized = backend_initialized,
                    .backend_destroyed = backend_destroyed,

@@ -33,6 +33,14 @@ using namespace cudnn_tune::abi;  // NOLINT: this is a C interface
               const void* conv, int algorithm, void* workspace, std::size_t workspace_bytes, const void* beta,        \
               const void* c, void* c_data),                                                                           \
              (handle, alpha, a, a_data, b, b_data, conv, algorithm, workspace, workspace_bytes, beta, c, c_data))
+#define FAKE_FUSED(FUNCTION, name)                                                                                     \
+    FUNCTION(name,                                                                                                     \
+             (Handle handle, const void* alpha1, const void* x, const void* x_data, const void* w, const void* w_data, \
+              const void* conv, int algorithm, void* workspace, std::size_t workspace_bytes, const void* alpha2,       \
+              const void* z, const void* z_data, const void* bias, const void* bias_data, const void* activation,      \
+              const void* y, void* y_data),                                                                            \
+             (handle, alpha1, x, x_data, w, w_data, conv, algorithm, workspace, workspace_bytes, alpha2, z, z_data,    \
+              bias, bias_data, activation, y, y_data))
 #define FAKE_FUNCTIONS(FUNCTION)                                                                             \
     FAKE_ARRAY(FUNCTION, cudnnGetConvolutionForwardAlgorithm_v7)                                             \
     FAKE_ARRAY(FUNCTION, cudnnGetConvolutionBackwardDataAlgorithm_v7)                                        \
@@ -49,6 +57,7 @@ using namespace cudnn_tune::abi;  // NOLINT: this is a C interface
     FAKE_CONVOLUTION(FUNCTION, cudnnConvolutionForward)                                                      \
     FAKE_CONVOLUTION(FUNCTION, cudnnConvolutionBackwardData)                                                 \
     FAKE_CONVOLUTION(FUNCTION, cudnnConvolutionBackwardFilter)                                               \
+    FAKE_FUSED(FUNCTION, cudnnConvolutionBiasActivationForward)                                              \
     FUNCTION(cudnnBackendCreateDescriptor, (int type, BackendDescriptor* descriptor), (type, descriptor))    \
     FUNCTION(cudnnBackendInitialize, (BackendDescriptor descriptor), (descriptor))                           \
     FUNCTION(cudnnBackendFinalize, (BackendDescriptor descriptor), (descriptor))                             \

@@ -101,6 +101,10 @@ int run_convolutions(bool asks) {
             convolve(at(0), at(1), at(2), at(3), at(4), at(5), at(6), 1 << 7, at(8), 1 << 9, at(10), at(11), at(12));
         std::printf("%d: size %d %zu, convolution %d\n", direction++, sized, bytes, convolved);
     }
+    const int fused =
+        cudnnConvolutionBiasActivationForward(at(0), at(1), at(2), at(3), at(4), at(5), at(6), 1 << 7, at(8), 1 << 9,
+                                              at(10), at(11), at(12), at(13), at(14), at(15), at(16), at(17));
+    std::printf("fused: %d\n", fused);
     return 0;
 }
 

@@ -19,6 +19,7 @@ std::remove_pointer_t<victims::GetWorkspaceSizeFn> cudnnGetConvolutionBackwardFi
 std::remove_pointer_t<victims::ConvolutionFn> cudnnConvolutionForward;
 std::remove_pointer_t<victims::ConvolutionFn> cudnnConvolutionBackwardData;
 std::remove_pointer_t<victims::ConvolutionFn> cudnnConvolutionBackwardFilter;
+std::remove_pointer_t<victims::ConvolutionBiasActivationFn> cudnnConvolutionBiasActivationForward;
 std::remove_pointer_t<victims::BackendCreateDescriptorFn> cudnnBackendCreateDescriptor;
 std::remove_pointer_t<victims::BackendDescriptorFn> cudnnBackendInitialize;
 std::remove_pointer_t<victims::BackendDescriptorFn> cudnnBackendFinalize;

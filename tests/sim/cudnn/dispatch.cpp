@@ -63,6 +63,11 @@ struct Call<R(A...)> {
 #define SIM_PARAMETERS_11(C) SIM_PARAMETERS_10(C), typename C::template SIM_P(10)
 #define SIM_PARAMETERS_12(C) SIM_PARAMETERS_11(C), typename C::template SIM_P(11)
 #define SIM_PARAMETERS_13(C) SIM_PARAMETERS_12(C), typename C::template SIM_P(12)
+#define SIM_PARAMETERS_14(C) SIM_PARAMETERS_13(C), typename C::template SIM_P(13)
+#define SIM_PARAMETERS_15(C) SIM_PARAMETERS_14(C), typename C::template SIM_P(14)
+#define SIM_PARAMETERS_16(C) SIM_PARAMETERS_15(C), typename C::template SIM_P(15)
+#define SIM_PARAMETERS_17(C) SIM_PARAMETERS_16(C), typename C::template SIM_P(16)
+#define SIM_PARAMETERS_18(C) SIM_PARAMETERS_17(C), typename C::template SIM_P(17)
 #define SIM_ARGUMENTS_0
 #define SIM_ARGUMENTS_1 a0
 #define SIM_ARGUMENTS_2 SIM_ARGUMENTS_1, a1
@@ -77,6 +82,11 @@ struct Call<R(A...)> {
 #define SIM_ARGUMENTS_11 SIM_ARGUMENTS_10, a10
 #define SIM_ARGUMENTS_12 SIM_ARGUMENTS_11, a11
 #define SIM_ARGUMENTS_13 SIM_ARGUMENTS_12, a12
+#define SIM_ARGUMENTS_14 SIM_ARGUMENTS_13, a13
+#define SIM_ARGUMENTS_15 SIM_ARGUMENTS_14, a14
+#define SIM_ARGUMENTS_16 SIM_ARGUMENTS_15, a15
+#define SIM_ARGUMENTS_17 SIM_ARGUMENTS_16, a16
+#define SIM_ARGUMENTS_18 SIM_ARGUMENTS_17, a17
 
 // Two threads may both look the function up at first; both find the same.
 #define SIM_DISPATCH(library, arity, name, ...)                                                                 \

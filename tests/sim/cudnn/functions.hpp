@@ -43,7 +43,11 @@ using Count = std::int64_t;
       Status(FilterDescriptor, DataType*, TensorFormat*, int*, int*, int*, int*))                                 \
     X(graph, 5, cudnnSetFilterNdDescriptor, Status(FilterDescriptor, DataType, TensorFormat, int, const int*))    \
     X(graph, 6, cudnnGetFilterNdDescriptor, Status(FilterDescriptor, int, DataType*, TensorFormat*, int*, int*))  \
-    X(graph, 2, cudnnGetFilterSizeInBytes, Status(FilterDescriptor, SizeT*))
+    X(graph, 2, cudnnGetFilterSizeInBytes, Status(FilterDescriptor, SizeT*))                                      \
+    X(graph, 1, cudnnCreateActivationDescriptor, Status(void**))                                                  \
+    X(graph, 4, cudnnSetActivationDescriptor, Status(void*, int, int, double))                                    \
+    X(graph, 4, cudnnGetActivationDescriptor, Status(void*, int*, int*, double*))                                 \
+    X(graph, 1, cudnnDestroyActivationDescriptor, Status(void*))
 
 // From cuDNN 9 on.
 #define SIM_CUDNN_V9_FUNCTIONS(X) X(graph, 2, cudnnGetLastErrorString, void(char*, SizeT))
@@ -104,7 +108,10 @@ using Count = std::int64_t;
              void*))                                                                                                   \
     X(cnn, 13, cudnnConvolutionBackwardFilter,                                                                         \
       Status(Handle, Pointer, Pointer, Pointer, Pointer, Pointer, Pointer, int, void*, SizeT, Pointer, Pointer,        \
-             void*))
+             void*))                                                                                                   \
+    X(cnn, 18, cudnnConvolutionBiasActivationForward,                                                                  \
+      Status(Handle, Pointer, Pointer, Pointer, Pointer, Pointer, Pointer, int, void*, SizeT, Pointer, Pointer,        \
+             Pointer, Pointer, Pointer, Pointer, Pointer, void*))
 
 // From cuDNN 8 on.
 #define SIM_CUDNN_BACKEND_FUNCTIONS(X)                                                               \

@@ -42,6 +42,12 @@ struct LegacyFilter {
     abi::TensorFormat format = abi::k_nchw;
 };
 
+struct LegacyActivation {
+    int mode = 0;  // cudnnActivationMode_t
+    int nan_propagation = 0;
+    double coefficient = 0;
+};
+
 struct LegacyConvolution {
     std::vector<std::int64_t> pads;
     std::vector<std::int64_t> strides;

@@ -308,4 +308,59 @@ abi::Status run_convolution(const LegacyCall& call, const void* alpha, const voi
     return finish(run_kernel(*geometry, cost, kernel), call.function);
 }
 
+namespace {
+
+// y = activation(convolution + alpha2 * z + bias), for float tensors of four dimensions; z may lie where y does.
+void compute_fused(const Geometry& geometry, Operands operands, const Epilogue& epilogue) {
+    std::vector<float> convolved(geometry.y.bytes() / sizeof(float), 0.0F);
+    auto* const y = static_cast<float*>(operands.output);
+    operands.output = convolved.data();
+    convolve(geometry, operands);
+    const bool has_relu = static_cast<const LegacyActivation*>(epilogue.activation)->mode == 1;
+    const auto* const z = static_cast<const float*>(epilogue.z);
+    const auto* const bias = static_cast<const float*>(epilogue.bias);
+    const float alpha2 = *static_cast<const float*>(epilogue.alpha2);
+    const auto& dims = geometry.y.dims;
+    const auto& strides = geometry.y.strides;
+    for (std::int64_t n = 0; n < dims[0]; ++n) {
+        for (std::int64_t c = 0; c < dims[1]; ++c) {
+            for (std::int64_t h = 0; h < dims[2]; ++h) {
+                for (std::int64_t w = 0; w < dims[3]; ++w) {
+                    const std::int64_t at = n * strides[0] + c * strides[1] + h * strides[2] + w * strides[3];
+                    const float added = (alpha2 == 0.0F ? 0.0F : alpha2 * z[at]) + bias[c];
+                    const float sum = convolved[static_cast<std::size_t>(at)] + added;
+                    y[at] = has_relu && sum < 0.0F ? 0.0F : sum;
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
+
+abi::Status run_fused(const LegacyCall& call, const void* alpha, const void* first, const void* second, int algorithm,
+                      void* workspace, std::size_t workspace_bytes, const Epilogue& epilogue, void* result) {
+    const auto geometry = geometry_of(call);
+    if (!geometry || call.handle == nullptr || alpha == nullptr || epilogue.alpha2 == nullptr || first == nullptr ||
+        second == nullptr || result == nullptr || epilogue.z_descriptor == nullptr || epilogue.z == nullptr ||
+        epilogue.bias_descriptor == nullptr || epilogue.bias == nullptr || epilogue.activation == nullptr) {
+        return LogLine(call.function).result(finish(Outcome::bad_param, call.function));
+    }
+    Kernel kernel;
+    kernel.caller = call.function;
+    kernel.algorithm = algorithm;
+    kernel.math = geometry->convolution.math;
+    kernel.stream = static_cast<const LegacyHandle*>(call.handle)->stream;
+    kernel.workspace = workspace;
+    kernel.workspace_bytes = workspace_bytes;
+    Operands operands = operands_of(call.direction, first, second, result);
+    operands.alpha = scalar(alpha, *geometry);
+    set_operands(kernel, *geometry, operands);
+    if (is_computed(*geometry) && geometry->y.dims.size() == 4) {
+        kernel.compute = [&] { compute_fused(*geometry, operands, epilogue); };
+    }
+    const Cost cost = legacy_cost(*geometry, {algorithm, kernel.math}, current_device());
+    return finish(run_kernel(*geometry, cost, kernel), call.function);
+}
+
 }  // namespace cudnn_tune::sim

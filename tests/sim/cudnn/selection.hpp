@@ -40,4 +40,16 @@ abi::Status run_convolution(const LegacyCall& call, const void* alpha, const voi
                             int algorithm, void* workspace, std::size_t workspace_bytes, const void* beta,
                             void* result);
 
+// What cudnnConvolutionBiasActivationForward adds to a convolution.
+struct Epilogue {
+    const void* alpha2;
+    const void* z_descriptor;
+    const void* z;
+    const void* bias_descriptor;
+    const void* bias;
+    const void* activation;
+};
+abi::Status run_fused(const LegacyCall& call, const void* alpha, const void* first, const void* second, int algorithm,
+                      void* workspace, std::size_t workspace_bytes, const Epilogue& epilogue, void* result);
+
 }  // namespace cudnn_tune::sim

@@ -53,3 +53,15 @@ namespace abi = cudnn_tune::abi;
 SIM_DIRECTION(Forward, Direction::forward)
 SIM_DIRECTION(BackwardData, Direction::backward_data)
 SIM_DIRECTION(BackwardFilter, Direction::backward_filter)
+
+abi::Status cudnnConvolutionBiasActivationForward(abi::Handle handle, const void* alpha1, const void* x_descriptor,
+                                                  const void* x, const void* w_descriptor, const void* w,
+                                                  const void* convolution, int algorithm, void* workspace,
+                                                  std::size_t workspace_bytes, const void* alpha2,
+                                                  const void* z_descriptor, const void* z, const void* bias_descriptor,
+                                                  const void* bias, const void* activation, const void* y_descriptor,
+                                                  void* y) {
+    return run_fused({__func__, Direction::forward, handle, x_descriptor, w_descriptor, convolution, y_descriptor},
+                     alpha1, x, w, algorithm, workspace, workspace_bytes,
+                     {alpha2, z_descriptor, z, bias_descriptor, bias, activation}, y);
+}

@@ -223,3 +223,32 @@ abi::Status cudnnGetFilterSizeInBytes(abi::FilterDescriptor descriptor, std::siz
     *bytes = filter(descriptor)->shape.bytes();
     return abi::k_success;
 }
+
+abi::Status cudnnCreateActivationDescriptor(void** descriptor) {
+    *descriptor = new LegacyActivation;
+    return abi::k_success;
+}
+
+abi::Status cudnnSetActivationDescriptor(void* descriptor, int mode, int nan_propagation, double coefficient) {
+    if (descriptor == nullptr) {
+        return finish(Outcome::bad_param, "cudnnSetActivationDescriptor");
+    }
+    *static_cast<LegacyActivation*>(descriptor) = {mode, nan_propagation, coefficient};
+    return abi::k_success;
+}
+
+abi::Status cudnnGetActivationDescriptor(void* descriptor, int* mode, int* nan_propagation, double* coefficient) {
+    if (descriptor == nullptr) {
+        return finish(Outcome::bad_param, "cudnnGetActivationDescriptor");
+    }
+    const auto& activation = *static_cast<const LegacyActivation*>(descriptor);
+    *mode = activation.mode;
+    *nan_propagation = activation.nan_propagation;
+    *coefficient = activation.coefficient;
+    return abi::k_success;
+}
+
+abi::Status cudnnDestroyActivationDescriptor(void* descriptor) {
+    delete static_cast<LegacyActivation*>(descriptor);
+    return abi::k_success;
+}

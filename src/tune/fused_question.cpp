@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/fused_question.hpp"
+
+#include <algorithm>
+
+#include "cudnn/problem_graph.hpp"
+#include "key/tensor_size.hpp"
+
+namespace cudnn_tune::tune {
+namespace {
+
+void* pointer_of(abi::CuDevicePtr address) { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)); }
+
+}  // namespace
+
+FusedQuestion::FusedQuestion(const cudnn::RealCudnn& real, const FusedCall& call, const cudnn::FusedKey& fused,
+                             key::KeyText key, const select::NumericsRules& rules)
+    : m_real(real),
+      m_call(call),
+      m_places(cudnn::tensors_of(fused)),
+      m_problem(cudnn::problem_of(fused)),
+      m_key(std::move(key)),
+      m_rules(rules),
+      m_choice{call.algorithm, fused.convolution.convolution.math_type} {}
+
+std::optional<abi::CuStream> FusedQuestion::caller_stream() {
+    abi::Stream stream = nullptr;
+    return m_real.get_stream(m_call.handle, &stream) == abi::k_success ? std::optional(stream) : std::nullopt;
+}
+
+std::vector<key::Candidate> FusedQuestion::candidates() {
+    std::size_t bytes = 0;
+    if (m_real.workspace_size[0](m_call.handle, m_call.x_desc, m_call.w_desc, m_call.conv_desc, m_call.y_desc,
+                                 m_call.algorithm, &bytes) != abi::k_success) {
+        return {};
+    }
+    std::vector<key::Candidate> candidates(1);
+    candidates[0].choice = m_choice;
+    candidates[0].workspace_bytes = static_cast<std::int64_t>(bytes);
+    candidates[0].determinism = abi::k_deterministic;
+    m_graph = cudnn::build_problem_graph(m_real, m_call.handle, m_problem, cudnn::Accumulate::no);
+    if (!m_graph) {
+        return candidates;
+    }
+    cudnn::GraphTarget target;
+    target.graph = m_graph.get();
+    m_trial.emplace(m_real, m_call.handle, target);
+    for (const int mode : {abi::k_mode_instant, abi::k_mode_b, abi::k_mode_fallback}) {
+        auto list = cudnn::list_configurations(m_real, target, mode);
+        candidates.insert(candidates.end(), std::make_move_iterator(list.begin()), std::make_move_iterator(list.end()));
+    }
+    return candidates;
+}
+
+bool FusedQuestion::lacks_candidates(const cache::Record& record) const {
+    const auto has = [&](auto test) { return std::ranges::any_of(record.candidates, test); };
+    return !has([&](const key::Candidate& candidate) { return candidate.choice == key::Choice(m_choice); }) ||
+           !has([](const key::Candidate& candidate) {
+               return std::holds_alternative<key::GraphChoice>(candidate.choice);
+           });
+}
+
+Status FusedQuestion::take_tensors(measure::Scratch& scratch) {
+    const auto stream = caller_stream();
+    m_addresses.assign(m_problem.tensors.size(), nullptr);
+    for (std::size_t i = 0; i < m_problem.tensors.size(); ++i) {
+        const key::Tensor& tensor = m_problem.tensors[i];
+        if (tensor.is_virtual) {
+            continue;
+        }
+        const auto bytes = key::span_bytes(tensor);
+        if (!bytes || !stream) {
+            return Error{ErrorCategory::invalid, "a tensor's size is not understood"};
+        }
+        const auto block = scratch.allocate_filled(*bytes, tensor.dtype, *stream);
+        if (!block) {
+            return block.error();
+        }
+        m_addresses[i] = pointer_of(*block);
+    }
+    return ok_status();
+}
+
+Status FusedQuestion::take_workspace(measure::Scratch& scratch, std::int64_t bytes) {
+    const auto block = scratch.allocate(bytes);
+    if (!block) {
+        return block.error();
+    }
+    m_workspace = pointer_of(*block);
+    m_workspace_bytes = static_cast<std::size_t>(bytes);
+    cudnn::GraphBuffers buffers;
+    for (std::size_t i = 0; i < m_addresses.size(); ++i) {
+        if (m_addresses[i] != nullptr) {
+            buffers.unique_ids.push_back(cudnn::unique_id_of(i));
+            buffers.addresses.push_back(m_addresses[i]);
+        }
+    }
+    buffers.workspace = m_workspace;
+    if (m_trial && m_trial->use(buffers) != abi::k_success) {
+        return Error{ErrorCategory::gpu, "the library refuses the variant pack"};
+    }
+    return ok_status();
+}
+
+abi::Status FusedQuestion::prepare(std::size_t slot, const key::Candidate& candidate) {
+    const auto* const choice = std::get_if<key::GraphChoice>(&candidate.choice);
+    return choice != nullptr ? m_trial->build(slot, *choice) : abi::k_success;
+}
+
+abi::Status FusedQuestion::launch(std::size_t slot, const key::Candidate& candidate) {
+    if (std::holds_alternative<key::GraphChoice>(candidate.choice)) {
+        return m_trial->run(slot);
+    }
+    void* const result = m_addresses[m_places.result];
+    // With alpha2 0 the library wants a z all the same, and does not read it.
+    const void* const z = m_places.z != 0 ? m_addresses[m_places.z] : result;
+    return m_real.convolve_fused(m_call.handle, m_call.alpha1, m_call.x_desc, m_addresses[0], m_call.w_desc,
+                                 m_addresses[1], m_call.conv_desc, m_call.algorithm, m_workspace, m_workspace_bytes,
+                                 m_call.alpha2, m_call.z_desc, z, m_call.bias_desc, m_addresses[m_places.bias],
+                                 m_call.activation, m_call.y_desc, result);
+}
+
+void FusedQuestion::release(std::size_t slot) {
+    if (m_trial) {
+        m_trial->release(slot);
+    }
+}
+
+}  // namespace cudnn_tune::tune
