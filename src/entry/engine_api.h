@@ -13,7 +13,7 @@ struct cudnn_tune_statistics;  // include/cudnn_tune/cudnn_tune.h
 
 namespace cudnn_tune {
 
-inline constexpr std::uint32_t k_engine_api_version = 3;
+inline constexpr std::uint32_t k_engine_api_version = 4;
 inline constexpr const char* k_engine_entry_symbol = "cudnn_tune_engine_open";
 
 // One real cuDNN library of this process. The shim makes it at the first call that resolves to that library, pins the

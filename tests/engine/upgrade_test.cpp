@@ -315,8 +315,17 @@ TEST_F(Upgrade, ADeviceHasPlansOfItsOwn) {
         << "no answer named the algorithm for the second device before the second run";
 }
 
+// The simulation's own engine 1 does not fuse; one of the script's may do anything.
 class UpgradeFused : public Upgrade {
   protected:
+    UpgradeFused() {
+        script.graph_lists["instant"] = {{k_engine, {}}};
+        rule(k_engine).time_us = 300;
+        rule(k_engine).workspace_bytes = k_plan_bytes;
+    }
+
+    static constexpr int k_engine = 60;
+
     // What a call of the fused function gives without the library, with the algorithm that carries the plan here.
     std::vector<std::string> real_results(std::vector<std::string> words) {
         words.insert(words.begin() + 1, "algo=1");
@@ -356,9 +365,9 @@ TEST_F(UpgradeFused, WhatFitsNoPlanRunsTheRealCall) {
 }
 
 TEST_F(UpgradeFused, AnAlgorithmThatIsFasterForTheFusedProblemStays) {
-    rule(1).time_us = 300;
+    rule(k_engine).time_us = 300;
     run("legacy9", {"get=1"});
-    rule(1).time_us = 3000;
+    rule(k_engine).time_us = 3000;
     const RunResult result = run("legacy9", {"get=1", "fused=relu", "fused=relu"});
     EXPECT_EQ(result.counter("upgraded"), 0);
     EXPECT_EQ(result.counter("measured"), 1);
@@ -374,7 +383,7 @@ TEST_F(UpgradeFused, AnAlgorithmThatNoAnswerNamedIsNotEvenMeasured) {
 
 TEST_F(UpgradeFused, APlanThatFailsIsDropped) {
     run("legacy9", {"get=1", "fused=relu"});
-    rule(1).launch_status = sim::Outcome::execution_failed;
+    rule(k_engine).launch_status = sim::Outcome::execution_failed;
     const RunResult result = run("legacy9", {"get=1", "fused=relu", "fused=relu"});
     EXPECT_THAT(runs(result), ElementsAre("algorithm 1", "algorithm 1"));
     EXPECT_EQ(result.counter("upgrade_failed"), 1);

@@ -6,9 +6,11 @@
 #include <cstdio>
 
 #include "cudnn/execution_plan.hpp"
+#include "cudnn/fused_key.hpp"
 #include "cudnn/graph_configurations.hpp"
 #include "cudnn/legacy_key.hpp"
 #include "cudnn/problem_graph.hpp"
+#include "key/problem_text.hpp"
 #include "legacy_descriptors.hpp"
 #include "real_library.hpp"
 #include "select/numerics.hpp"
@@ -91,6 +93,53 @@ TEST(RealUpgradeGraphs, MeanWhatTheLegacyDescriptorsSay) {
         counts.accumulating, counts.plans);
     EXPECT_GT(counts.problems, 20);
     EXPECT_GT(counts.accumulating, 0);
+}
+
+// Engines for most of these are compiled at run time and not listed without a GPU; the graph itself must be accepted.
+TEST(RealUpgradeGraphs, OfFusedConvolutionsAreAcceptedAndSomeHaveConfigurations) {
+    REQUIRE_DEVICELESS_CUDNN(library);
+    int graphs = 0;
+    int with_configurations = 0;
+    for (const ConvolutionShape& shape : shapes_to_test(60)) {
+        SCOPED_TRACE(shape.id);
+        const auto legacy = LegacyConvolution::of(shape);
+        LegacyObjects objects(library.handle, library.real);
+        if (shape.direction != key::Direction::forward || !legacy || objects.set(*legacy) != abi::k_success) {
+            continue;
+        }
+        const auto key = cudnn::read_legacy_key(library.real, objects.descriptors(), shape.direction, 0, 0);
+        ASSERT_TRUE(key);
+        cudnn::FusedKey fused{};
+        fused.convolution = *key;
+        fused.bias.dtype = key->y.dtype;
+        fused.bias.nb_dims = key->y.nb_dims;
+        for (std::size_t i = 0; i < static_cast<std::size_t>(key->y.nb_dims); ++i) {
+            fused.bias.dims[i] = i == 1 ? key->y.dims[1] : 1;
+            fused.bias.strides[i] = i == 0 ? key->y.dims[1] : 1;
+        }
+        for (const int activation : {abi::k_activation_relu, abi::k_activation_identity}) {
+            for (const int adds_z : {0, 1}) {
+                fused.activation = activation;
+                fused.adds_z = adds_z;
+                const key::Problem problem = cudnn::problem_of(fused);
+                const std::string text = key::to_text(problem);
+                const auto parsed = key::parse_problem(text);
+                ASSERT_TRUE(parsed) << text;
+                ASSERT_EQ(*parsed, problem) << text;
+                const cudnn::OwnDescriptor graph =
+                    cudnn::build_problem_graph(library.real, nullptr, problem, cudnn::Accumulate::no);
+                ASSERT_TRUE(graph) << text;
+                ++graphs;
+                const auto list = cudnn::list_configurations(
+                    library.real, {graph.get(), library.device_properties.get(), -1}, abi::k_mode_instant);
+                with_configurations += list.empty() ? 0 : 1;
+            }
+        }
+    }
+    std::printf("cuDNN %d: %d fused graphs, %d with configurations without a GPU\n", library.real.version, graphs,
+                with_configurations);
+    EXPECT_GT(graphs, 20);
+    EXPECT_GT(with_configurations, 0);
 }
 
 }  // namespace
