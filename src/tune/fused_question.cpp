@@ -60,25 +60,19 @@ bool FusedQuestion::lacks_candidates(const cache::Record& record) const {
            });
 }
 
-Status FusedQuestion::take_tensors(measure::Scratch& scratch) {
+Status FusedQuestion::take_tensors(measure::Scratch& scratch, const measure::TensorNeeds& needs) {
     const auto stream = caller_stream();
-    m_addresses.assign(m_problem.tensors.size(), nullptr);
     for (std::size_t i = 0; i < m_problem.tensors.size(); ++i) {
         const key::Tensor& tensor = m_problem.tensors[i];
-        if (tensor.is_virtual) {
-            continue;
-        }
         const auto bytes = key::span_bytes(tensor);
         if (!bytes || !stream) {
             return Error{ErrorCategory::invalid, "a tensor's size is not understood"};
         }
-        const auto block = scratch.allocate_filled(*bytes, tensor.dtype, *stream);
-        if (!block) {
-            return block.error();
+        if (!tensor.is_virtual) {
+            m_tensors.add(*bytes, tensor.dtype, i == m_places.result, *bytes);
         }
-        m_addresses[i] = pointer_of(*block);
     }
-    return ok_status();
+    return m_tensors.allocate(scratch, needs, *stream);
 }
 
 Status FusedQuestion::take_workspace(measure::Scratch& scratch, std::int64_t bytes) {
@@ -88,14 +82,17 @@ Status FusedQuestion::take_workspace(measure::Scratch& scratch, std::int64_t byt
     }
     m_workspace = pointer_of(*block);
     m_workspace_bytes = static_cast<std::size_t>(bytes);
-    cudnn::GraphBuffers buffers;
-    for (std::size_t i = 0; i < m_addresses.size(); ++i) {
-        if (m_addresses[i] != nullptr) {
-            buffers.unique_ids.push_back(cudnn::unique_id_of(i));
-            buffers.addresses.push_back(m_addresses[i]);
+    std::vector<cudnn::GraphBuffers> buffers(m_tensors.copies());
+    for (std::size_t copy = 0; copy < buffers.size(); ++copy) {
+        std::size_t place = 0;
+        for (std::size_t i = 0; i < m_problem.tensors.size(); ++i) {
+            if (!m_problem.tensors[i].is_virtual) {
+                buffers[copy].unique_ids.push_back(cudnn::unique_id_of(i));
+                buffers[copy].addresses.push_back(m_tensors.address(place++, copy));
+            }
         }
+        buffers[copy].workspace = m_workspace;
     }
-    buffers.workspace = m_workspace;
     if (m_trial && m_trial->use(buffers) != abi::k_success) {
         return Error{ErrorCategory::gpu, "the library refuses the variant pack"};
     }
@@ -108,16 +105,19 @@ abi::Status FusedQuestion::prepare(std::size_t slot, const key::Candidate& candi
 }
 
 abi::Status FusedQuestion::launch(std::size_t slot, const key::Candidate& candidate) {
+    const std::size_t copy = next_copy(m_tensors.copies());
     if (std::holds_alternative<key::GraphChoice>(candidate.choice)) {
-        return m_trial->run(slot);
+        return m_trial->run(slot, copy);
     }
-    void* const result = m_addresses[m_places.result];
+    // x, w, z where there is one, bias, result.
+    const std::size_t bias = m_places.z != 0 ? 3 : 2;
+    void* const result = m_tensors.address(bias + 1, copy);
     // With alpha2 0 the library wants a z all the same, and does not read it.
-    const void* const z = m_places.z != 0 ? m_addresses[m_places.z] : result;
-    return m_real.convolve_fused(m_call.handle, m_call.alpha1, m_call.x_desc, m_addresses[0], m_call.w_desc,
-                                 m_addresses[1], m_call.conv_desc, m_call.algorithm, m_workspace, m_workspace_bytes,
-                                 m_call.alpha2, m_call.z_desc, z, m_call.bias_desc, m_addresses[m_places.bias],
-                                 m_call.activation, m_call.y_desc, result);
+    const void* const z = m_places.z != 0 ? m_tensors.address(2, copy) : result;
+    return m_real.convolve_fused(m_call.handle, m_call.alpha1, m_call.x_desc, m_tensors.address(0, copy), m_call.w_desc,
+                                 m_tensors.address(1, copy), m_call.conv_desc, m_call.algorithm, m_workspace,
+                                 m_workspace_bytes, m_call.alpha2, m_call.z_desc, z, m_call.bias_desc,
+                                 m_tensors.address(bias, copy), m_call.activation, m_call.y_desc, result);
 }
 
 void FusedQuestion::release(std::size_t slot) {

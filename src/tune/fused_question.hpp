@@ -32,7 +32,8 @@ class FusedQuestion final : public Question {
         return std::holds_alternative<key::GraphChoice>(candidate.choice) || candidate.choice == key::Choice(m_choice);
     }
     [[nodiscard]] bool lacks_candidates(const cache::Record&) const override;
-    [[nodiscard]] Status take_tensors(measure::Scratch&) override;
+    [[nodiscard]] Status take_tensors(measure::Scratch&, const measure::TensorNeeds&) override;
+    [[nodiscard]] std::vector<measure::Output> outputs() const override { return m_tensors.outputs(); }
     [[nodiscard]] Status take_workspace(measure::Scratch&, std::int64_t bytes) override;
     [[nodiscard]] abi::Status prepare(std::size_t slot, const key::Candidate&) override;
     [[nodiscard]] abi::Status launch(std::size_t slot, const key::Candidate&) override;
@@ -48,7 +49,7 @@ class FusedQuestion final : public Question {
     key::LegacyChoice m_choice;
     cudnn::OwnDescriptor m_graph;
     std::optional<cudnn::GraphTrial> m_trial;
-    std::vector<void*> m_addresses;  // by tensor; null for virtual ones
+    measure::TensorSet m_tensors;  // those that are not virtual, in their order
     void* m_workspace = nullptr;
     std::size_t m_workspace_bytes = 0;
 };

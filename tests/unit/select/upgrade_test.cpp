@@ -169,6 +169,22 @@ TEST(Upgrade, AnAlgorithmThatIsPreferredUnderAnotherMathTypeCarriesNothing) {
     EXPECT_EQ(text_of(upgraded(record, problem_of(abi::k_half), {abi::k_tensor_op_math, 9, false})), "");
 }
 
+TEST(PreferredConfiguration, IsWhatComesBeforeTheAlgorithmThatACallNames) {
+    const auto record =
+        record_of({{1, 150, 0}, {0, 400, 0}},
+                  {{67, 100, k_mebibyte, k_tf32}, {70, 120, 0, k_random}, {41, 130, 0, 0}, {28, 200, 0, 0}});
+    const auto engine_for = [&](int algorithm, std::size_t workspace_bytes) {
+        const auto found =
+            preferred_to({algorithm, abi::k_default_math}, record, problem_of(abi::k_float), k_rules, workspace_bytes);
+        return found ? found->configuration.engine : -1;
+    };
+    EXPECT_EQ(engine_for(1, k_mebibyte), 67);
+    EXPECT_EQ(engine_for(1, 0), 41) << "less workspace, and 70 is not deterministic";
+    EXPECT_EQ(engine_for(0, k_mebibyte), 41) << "algorithm 0 computes fp32 exactly, and 67 does not";
+    const auto slow = record_of({{1, 90, 0}}, {{67, 100, 0, k_tf32}});
+    EXPECT_FALSE(preferred_to({1, abi::k_default_math}, slow, problem_of(abi::k_float), k_rules, k_mebibyte));
+}
+
 // Whatever a program filters by (workspace and determinism), it finds something at least as fast as before.
 TEST(Upgrade, NoFilterFindsLessThanWithoutIt) {
     Dice dice(7);
