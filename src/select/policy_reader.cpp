@@ -125,14 +125,14 @@ class Reader {
         if (!root.is_object()) {
             return fail("", "it is not a JSON object");
         }
-        Rule& all = policy.rules.emplace_back();
+        policy.rules.emplace_back();  // what holds for all
         return each_member(root, "", [&](const std::string& name, const json& value, const std::string& at) {
             if (name == "$schema") {
                 return true;
             }
             if (name != "rules") {
                 return name == "match" ? fail(at, "only a rule in \"rules\" has a \"match\"")
-                                       : read_member(all, name, value, at);
+                                       : read_member(policy.rules.front(), name, value, at);
             }
             return each_element(value, at, [&](const json& element, const std::string& place) {
                 Rule rule;

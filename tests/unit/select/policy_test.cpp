@@ -150,6 +150,15 @@ TEST(Policy, FitsLayoutsThatHaveNoNameAsOther) {
     EXPECT_FALSE(fits(R"({"layout": "other"})", k_depthwise));
 }
 
+// Members come in alphabetical order: these are read when there are rules already.
+TEST(Policy, KeepsWhatHoldsForAllBesideManyRules) {
+    const auto policy = parse_policy(R"({"rules": [{}, {}, {}, {}, {}], "verify": "all", "workspace": 7})");
+    ASSERT_TRUE(policy.ok()) << policy.error().message;
+    EXPECT_EQ(policy->rules.size(), 6U);
+    EXPECT_EQ(policy->rules.front().verify, Verify::all);
+    EXPECT_EQ(policy->rules.front().workspace_bytes, 7);
+}
+
 TEST(Policy, NamesAMistakeWithItsPlace) {
     const std::vector<std::pair<std::string, std::string>> mistakes = {
         {"{\"results\": ", "line 1, column 13: it is not JSON"},
