@@ -16,7 +16,7 @@
 #include <sstream>
 
 #include "client/convolution.hpp"
-#include "client/csv.hpp"
+#include "cli/csv.hpp"
 
 namespace cudnn_tune::benchmarks {
 namespace {
@@ -124,9 +124,9 @@ bool run_problem(abi::Handle& handle, const Shape& shape, const Options& options
     } catch (const std::runtime_error& failure) {
         error = failure.what();
     }
-    std::printf("%s,%d,%d,%zu,%.3f,%.4f,%.3f,%.6g,%016llx,%s,%s,%.3g\n", csv_field(shape.id).c_str(), answer.algo,
+    std::printf("%s,%d,%d,%zu,%.3f,%.4f,%.3f,%.6g,%016llx,%s,%s,%.3g\n", cli::csv_field(shape.id).c_str(), answer.algo,
                 answer.math_type, answer.memory, choose_us, again_us, run_us, checksum.mean_magnitude,
-                static_cast<unsigned long long>(checksum.hash), csv_field(gpu).c_str(), csv_field(error).c_str(),
+                static_cast<unsigned long long>(checksum.hash), cli::csv_field(gpu).c_str(), cli::csv_field(error).c_str(),
                 rounding);
     std::fflush(stdout);
     return error.empty();
@@ -157,7 +157,7 @@ int run(const Options& options) {
     std::vector<Shape> shapes;
     std::size_t nb_rows = 0;
     for (const std::string& file : options.files) {
-        ShapesFile contents = read_shapes(file);
+        cli::ShapesFile contents = cli::read_shapes(file);
         for (const std::string& row : contents.left_out) {
             std::fprintf(stderr, "legacy_client: %s leaves out %s\n", file.c_str(), row.c_str());
         }

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Checks the graph API and the store of compiled kernels on a real GPU with PyTorch and JAX, from the folder that
 # `gpu-check.sh --stage` made. Runs with the library alternate with runs without; ends with a table; logs go to $OUT.
-#   --parts "A B"   only these of: start compile matrix safety jax attention
-#   --repeat N      runs of each kind for the parts start and compile (default 5)
+#   --parts "A B"   only these of: start compile damage attention models matrix safety jax
+#   --repeat N      runs of each kind for the parts start, compile and models (default 5)
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here
@@ -11,7 +11,7 @@ root=$here
 programs=$here/bin
 [ -x "$programs/cudnn-tune" ] || programs=$root/build/bin
 benchmarks=$root/benchmarks
-parts="start compile matrix safety jax attention"
+parts="start compile damage attention models matrix safety jax"
 repeat=5
 while [ $# -gt 0 ]; do
     case $1 in
@@ -90,9 +90,40 @@ if wants attention; then
         done
     done
 fi
+if wants damage; then
+    step "The store of compiled kernels, deleted and corrupted in mid-run"
+    program=(python3 "$benchmarks/compile_start.py" mobilenet_v2 --steps 10)
+    cache=$work/damage.jsonl
+    run damage-plain 60 "${program[@]}"
+    run damage-fill 60 env CUDNN_TUNE_MODE=record "${tool[@]}" "$cache" -- "${program[@]}"
+    for kind in delete corrupt; do
+        while sleep 0.02; do
+            for file in "$cache.kernels"/*; do
+                [ -f "$file" ] || continue
+                if [ $kind = delete ]; then rm -f "$file"; else printf 'damaged' | dd of="$file" bs=1 seek=200 conv=notrunc status=none; fi
+            done
+        done &
+        damager=$!
+        run damage-$kind 60 env CUDNN_TUNE_MODE=record "${tool[@]}" "$cache" -- "${program[@]}"
+        kill $damager 2>/dev/null
+        wait $damager 2>/dev/null
+    done
+    run damage-after 60 env CUDNN_TUNE_MODE=record "${tool[@]}" "$cache" -- "${program[@]}"
+fi
+if wants models; then
+    step "GPU time of the convolution kernels of four models"
+    program=(python3 "$benchmarks/torch_convolution_times.py")
+    run models-cold 200 "${tool[@]}" "$work/models.jsonl" -- "${program[@]}"
+    for ((i = 0; i < repeat; i++)); do
+        run models-default-plain 90 "${program[@]}"
+        run models-default-warm 90 "${tool[@]}" "$work/models.jsonl" -- "${program[@]}"
+        run models-benchmark-plain 150 "${program[@]}" --benchmark
+        run models-benchmark-warm 90 "${tool[@]}" "$work/models.jsonl" -- "${program[@]}" --benchmark
+    done
+fi
 if wants matrix; then
     step "Four models in eight settings"
-    run matrix-plain 120 python3 "$benchmarks/graph_matrix.py" ${MATRIX_MODELS:+--models $MATRIX_MODELS} --save "$work/matrix.pt"
+    run matrix-plain 200 python3 "$benchmarks/graph_matrix.py" ${MATRIX_MODELS:+--models $MATRIX_MODELS} --save "$work/matrix.pt"
     run matrix-cold 280 "${tool[@]}" "$work/matrix.jsonl" -- python3 "$benchmarks/graph_matrix.py" ${MATRIX_MODELS:+--models $MATRIX_MODELS} --compare "$work/matrix.pt"
     run matrix-warm 120 "${tool[@]}" "$work/matrix.jsonl" -- python3 "$benchmarks/graph_matrix.py" ${MATRIX_MODELS:+--models $MATRIX_MODELS} --compare "$work/matrix.pt"
 fi
@@ -101,6 +132,8 @@ if wants safety; then
     run safety-plain 60 python3 "$benchmarks/torch_safety.py"
     run safety-cold 90 "${tool[@]}" "$work/safety.jsonl" -- python3 "$benchmarks/torch_safety.py"
     run safety-warm 60 "${tool[@]}" "$work/safety.jsonl" -- python3 "$benchmarks/torch_safety.py"
+    grep -o '"digest":"[^"]*"' "$work/safety.jsonl" | sort | uniq -c | awk '{ ++keys; if ($1 > 1) ++more }
+        END { printf "safety: %d keys in the file, %d of them with more than one line\n", keys, more }'
 fi
 if wants jax; then
     step "JAX"

@@ -48,14 +48,15 @@ done
 if [ -n "$stage" ]; then
     set -e
     [ "$root" != "$here" ] || fail "this copy is staged already"
-    mkdir -p "$stage"/{bin,lib,benchmarks/shapes}
-    cp "$root"/build/bin/{cudnn-tune,legacy_client} "$stage/bin"
+    mkdir -p "$stage"/{bin,lib,benchmarks/{shapes,selection}}
+    cp "$root"/build/bin/{cudnn-tune,cudnn-tune-replay,legacy_client,selection} "$stage/bin"
     [ ! -x "$root/build/bin/micro" ] || cp "$root/build/bin/micro" "$stage/bin"
     cp "$root"/build/lib/libcudnn_tune{,_engine}.so "$stage/lib"
     strip --strip-unneeded "$stage"/bin/* "$stage"/lib/*
     cp "$root"/benchmarks/*.py "$stage/benchmarks"
     cp "$root"/benchmarks/shapes/*.csv "$stage/benchmarks/shapes"
-    cp "$here"/{gpu-check.sh,report.py,gpu-check-graph.sh,graph_report.py,gpu-check-upgrade.sh,upgrade_report.py} "$stage"
+    cp "$root"/benchmarks/selection/*.py "$stage/benchmarks/selection"
+    cp "$here"/gpu-check{,-graph,-upgrade,-selection}.sh "$here"/{report,graph_report,upgrade_report}.py "$stage"
     bytes=$(du -sb "$stage" | cut -f 1)
     [ "$bytes" -lt $most_stage_bytes ] || fail "$stage takes $bytes bytes: more than $most_stage_bytes"
     echo "$stage: $bytes bytes; run $stage/gpu-check.sh there"

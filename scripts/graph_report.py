@@ -31,7 +31,7 @@ def main():
         reports = [entry["report"] for entry in entries]
         if "first_s" not in reports[0] and "first_step_s" not in reports[0]:
             continue
-        if label.startswith("matrix"):
+        if label.startswith(("matrix", "models")):
             continue
         last = entries[-1]
         first = [report.get("first_s", report.get("first_step_s")) for report in reports]
@@ -43,6 +43,15 @@ def main():
         digests = {report.get("digest") for report in reports if report.get("digest")}
         if digests:
             print(f"{'':34}     outputs: {', '.join(sorted(d[:12] for d in digests))}")
+    models = {label: entries for label, entries in by_label.items() if label.startswith("models")}
+    if models:
+        print("GPU ms of the convolution kernels of a step: median (range)")
+    for label, entries in models.items():
+        for name in dict.fromkeys(entry["report"]["model"] for entry in entries):
+            mine = [entry["report"] for entry in entries if entry["report"]["model"] == name]
+            print(f"{label:26} {name:14} {len(mine):>2}  {spread([r['convolution_ms'] for r in mine]):26} "
+                  f"first step s {spread([r['first_step_s'] for r in mine])}")
+        print(f"    {entries[-1]['summary']}")
     for label in ("matrix-cold", "matrix-warm"):
         entries = by_label.get(label, [])
         if entries:

@@ -7,10 +7,13 @@
 #include <string>
 
 #include "client/gpu.hpp"
-#include "client/shapes.hpp"
+#include "cli/shapes_file.hpp"
 #include "cudnn/functions.hpp"
 
 namespace cudnn_tune::benchmarks {
+
+using cli::Operation;
+using cli::Shape;
 
 enum class Api : std::uint8_t { get, find, find_ex };
 

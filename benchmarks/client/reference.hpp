@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <functional>
 
-#include "client/shapes.hpp"
+#include "cli/shapes_file.hpp"
 
 namespace cudnn_tune::benchmarks {
+
+using cli::Operation;
+using cli::Shape;
 
 // The elements of a tensor by their position in memory.
 using Elements = std::function<double(std::int64_t)>;

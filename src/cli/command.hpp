@@ -26,6 +26,7 @@ enum ExitStatus : int {
     k_exit_run = 125,      // `run` could not set the program up
     k_exit_no_exec = 126,  // the program was found but cannot be executed
     k_exit_no_program = 127,
+    k_exit_interrupted = 130,
 };
 
 class Failure : public std::runtime_error {
@@ -73,6 +74,7 @@ void add_sync(CLI::App&);
 
 // The address with its password, also from the environment; a usage failure if it is none.
 [[nodiscard]] RemoteUrl remote_url_or_throw(const std::string& text);
+void add_tune(CLI::App&);
 
 // Both write all of it or throw. Lines end in a newline.
 void print(std::string_view text);

@@ -22,6 +22,19 @@ bool is_sanitizer_runtime(std::string_view path) {
                                [name = file_name(path)](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
+// Installed, unpacked or in a build tree.
+std::vector<fs::path> library_folders(const std::string& tool_directory) {
+    const fs::path prefix = fs::path(tool_directory).parent_path();
+    return {
+        prefix / CUDNN_TUNE_LIBDIR / "cudnn-tune",
+        prefix / "lib" / "cudnn-tune",
+        prefix / "lib" / CUDNN_TUNE_MULTIARCH / "cudnn-tune",
+        prefix / "lib64" / "cudnn-tune",
+        prefix / "lib",  // build tree
+        tool_directory,
+    };
+}
+
 }  // namespace
 
 Result<std::string> own_directory() {
@@ -39,15 +52,7 @@ Result<std::string> own_directory() {
 }
 
 Result<std::string> find_shim(const std::string& tool_directory) {
-    const fs::path prefix = fs::path(tool_directory).parent_path();
-    const std::vector<fs::path> folders = {
-        prefix / CUDNN_TUNE_LIBDIR / "cudnn-tune",
-        prefix / "lib" / "cudnn-tune",
-        prefix / "lib" / CUDNN_TUNE_MULTIARCH / "cudnn-tune",
-        prefix / "lib64" / "cudnn-tune",
-        prefix / "lib",  // build tree
-        tool_directory,
-    };
+    const std::vector<fs::path> folders = library_folders(tool_directory);
     std::error_code error;
     for (const fs::path& folder : folders) {
         const fs::path shim = folder / k_shim_file;
@@ -69,6 +74,19 @@ Result<std::string> find_shim(const std::string& tool_directory) {
     return Error{ErrorCategory::not_found, std::string(k_shim_file) + " is not in " + folders[1].string() +
                                                " nor anywhere else that belongs to " + tool_directory +
                                                "/cudnn-tune; install both"};
+}
+
+Result<std::string> find_replay(const std::string& tool_directory) {
+    std::error_code error;
+    const std::vector<fs::path> folders = library_folders(tool_directory);
+    const auto found = std::ranges::find_if(
+        folders, [&](const fs::path& folder) { return fs::is_regular_file(folder / k_replay_file, error); });
+    if (found == folders.end()) {
+        return Error{ErrorCategory::not_found, std::string(k_replay_file) + " is not in " + folders[1].string() +
+                                                   " nor anywhere else that belongs to " + tool_directory +
+                                                   "/cudnn-tune; install it, too"};
+    }
+    return (*found / k_replay_file).string();
 }
 
 std::string preload_list(std::string_view current, const std::string& shim) {

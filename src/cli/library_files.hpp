@@ -10,11 +10,15 @@
 namespace cudnn_tune::cli {
 
 inline constexpr std::string_view k_shim_file = "libcudnn_tune.so";
+inline constexpr std::string_view k_replay_file = "cudnn-tune-replay";
 inline constexpr std::string_view k_engine_file = "libcudnn_tune_engine.so";
 
 // The absolute path of the shim that belongs to a tool in `tool_directory`: installed, unpacked or in a build tree. The
 // engine must lie beside it.
 [[nodiscard]] Result<std::string> find_shim(const std::string& tool_directory);
+
+// Likewise of the program that replays problems for `cudnn-tune tune`.
+[[nodiscard]] Result<std::string> find_replay(const std::string& tool_directory);
 
 // The folder of the running program, without symbolic links.
 [[nodiscard]] Result<std::string> own_directory();

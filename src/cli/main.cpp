@@ -60,6 +60,7 @@ int parse_and_run(std::vector<std::string> arguments) {
     add_report(app);
     add_completion(app);
     add_sync(app);
+    add_tune(app);
     try {
         std::ranges::reverse(arguments);  // as CLI11 wants them
         app.parse(arguments);

@@ -168,6 +168,9 @@ std::string not_run_text(const cache::Candidate& candidate) {
     if (candidate.not_run == "crash") {
         return "processes died on it";
     }
+    if (candidate.not_run == "family") {
+        return "another configuration of its engine was far behind";
+    }
     if (candidate.not_run == "hopeless") {
         return "its engine has lost by far on every problem so far";
     }

@@ -42,12 +42,16 @@ double deviation_of(const std::vector<std::int64_t>& samples) {
 
 }  // namespace
 
-Race::Race(std::size_t candidates, const RaceRules& rules) : m_rules(rules), m_runners(candidates) {}
+Race::Race(Field field, const RaceRules& rules) : m_field(std::move(field)), m_rules(rules), m_runners(m_field.size) {}
 
 std::optional<RaceStep> Race::next() {
     for (;;) {
         for (; m_cursor < m_runners.size(); ++m_cursor) {
-            const Runner& runner = m_runners[m_cursor];
+            Runner& runner = m_runners[m_cursor];
+            if (!runner.out && m_round == 0 && family_is_behind(m_cursor)) {
+                runner.out = true;
+                runner.left_to_its_family = true;
+            }
             if (runner.out) {
                 continue;
             }
@@ -76,6 +80,7 @@ void Race::record(std::size_t candidate, std::int64_t time_ns) {
     Runner& runner = m_runners[candidate];
     runner.samples_ns.push_back(time_ns);
     if (m_round == 0) {
+        runner.first_ns = time_ns;
         if (const auto best = leader();
             best && static_cast<double>(time_ns) >
                         m_rules.hopeless_ratio * static_cast<double>(m_runners[*best].samples_ns.front())) {
@@ -86,6 +91,24 @@ void Race::record(std::size_t candidate, std::int64_t time_ns) {
         runner.samples_ns.erase(runner.samples_ns.begin());
     }
     ++m_cursor;
+}
+
+bool Race::family_is_behind(std::size_t candidate) const {
+    const auto best = leader();
+    if (!best || m_field.families.empty()) {
+        return false;
+    }
+    const double far_ns = m_rules.family_ratio * static_cast<double>(m_runners[*best].first_ns);
+    bool is_behind = false;
+    for (std::size_t i = 0; i < candidate; ++i) {
+        if (m_field.families[i] == m_field.families[candidate] && m_runners[i].first_ns >= 0) {
+            if (static_cast<double>(m_runners[i].first_ns) <= far_ns) {
+                return false;
+            }
+            is_behind = true;
+        }
+    }
+    return is_behind;
 }
 
 bool Race::hopeless_after_warm_up(std::int64_t warm_up_ns) const {

@@ -15,8 +15,14 @@ namespace cudnn_tune::measure {
 
 struct RaceRules {
     // After its first sample a candidate slower than this times the best is out. A first sample may carry a cold cache
-    // or a clock ramp, which seldom doubles a time, so 2 keeps every candidate that can still win.
-    double hopeless_ratio = 2.0;
+    // or a clock ramp; that does not make up for half as much again.
+    double hopeless_ratio = 1.5;
+    // Configurations of one engine are alike: one that is this far behind the best is not followed by others of its
+    // engine, unless one of those came nearer (seen on 75 problems: 2 would have lost the winner of one of them).
+    double family_ratio = 3.0;
+    // Candidates beyond the sure ones are tried until this much time has gone into the problem: next to nothing for
+    // kernels of microseconds, where all are tried, and much for those of milliseconds.
+    std::int64_t exploring_ns = 60'000'000;
     // After at least `min_samples` a candidate whose median is behind the leader's by this ratio is out: samples of
     // one kernel on an idle GPU differ by 1 to 3 %.
     double behind_ratio = 1.10;
@@ -40,9 +46,17 @@ struct RaceRules {
     // The first sample of a candidate that takes less than `short_ns` is a burst of some launches: one launch on an
     // idle stream also waits for the host to enqueue it, which takes 10 to 50 us depending on the engine (seen).
     std::int64_t short_ns = 1'000'000;
-    std::int64_t burst_ns = 500'000;
+    std::int64_t burst_ns = 200'000;
     int min_burst = 4;
     int max_burst = 16;
+};
+
+// Who takes part, in the order in which they are tried first.
+struct Field {
+    Field(std::size_t candidates) : size(candidates), nb_sure(candidates) {}  // NOLINT: a number of equals is a field
+    std::size_t size;
+    std::size_t nb_sure;                 // the first ones: tried in any case
+    std::vector<std::int64_t> families;  // by candidate: of one engine; empty: all on their own
 };
 
 struct RaceStep {
@@ -52,7 +66,7 @@ struct RaceStep {
 
 class Race {
   public:
-    Race(std::size_t candidates, const RaceRules& rules);
+    Race(Field field, const RaceRules& rules);
 
     // The next sample to take; nothing when the race is decided.
     [[nodiscard]] std::optional<RaceStep> next();
@@ -60,8 +74,14 @@ class Race {
     void record(std::size_t candidate, std::int64_t time_ns);
     // True if a warm-up of this length already shows that the candidate is hopeless, so that it need not run again.
     [[nodiscard]] bool hopeless_after_warm_up(std::int64_t warm_up_ns) const;
-    // The candidate cannot run: it is out and has no time.
+    // The candidate cannot run, or shall not: it is out and has no time.
     void fail(std::size_t candidate);
+    // True if it was never tried, because its family is far behind.
+    [[nodiscard]] bool is_left_to_its_family(std::size_t candidate) const {
+        return m_runners[candidate].left_to_its_family;
+    }
+    // True until every candidate has been tried.
+    [[nodiscard]] bool is_exploring() const { return m_round == 0; }
 
     [[nodiscard]] const std::vector<std::int64_t>& samples(std::size_t candidate) const {
         return m_runners[candidate].samples_ns;
@@ -72,13 +92,17 @@ class Race {
   private:
     struct Runner {
         std::vector<std::int64_t> samples_ns;
+        std::int64_t first_ns = -1;
         bool out = false;
+        bool left_to_its_family = false;
     };
     void drop_the_beaten();
+    [[nodiscard]] bool family_is_behind(std::size_t candidate) const;
     [[nodiscard]] std::optional<std::size_t> leader() const;
     // The relative standard error of a median of `samples`, by what the spread of all candidates is on average.
     [[nodiscard]] double error_of(std::size_t samples) const;
 
+    Field m_field;
     RaceRules m_rules;
     std::vector<Runner> m_runners;
     int m_round = 0;

@@ -8,21 +8,28 @@ namespace {
 
 class Trial {
   public:
-    Trial(std::size_t candidates, Runner& runner, Timer& timer, Clock& clock, const RaceRules& rules)
-        : m_runner(runner),
+    Trial(Field field, Runner& runner, Timer& timer, Clock& clock, const RaceRules& rules)
+        : m_nb_sure(field.nb_sure),
+          m_runner(runner),
           m_timer(timer),
           m_clock(clock),
           m_rules(rules),
-          m_race(candidates, rules),
-          m_ready(candidates, false) {
-        m_report.outcomes.resize(candidates);
+          m_ready(field.size, false),
+          m_race(std::move(field), rules) {
+        m_report.outcomes.resize(m_ready.size());
     }
 
     Status run(std::int64_t deadline_ns) {
+        const std::int64_t start_ns = m_clock.monotonic_ns();
         while (const auto step = m_race.next()) {
             const std::int64_t before_ns = m_clock.monotonic_ns();
             if (before_ns >= deadline_ns && m_report.launched > 0) {
                 break;
+            }
+            if (m_race.is_exploring() && step->candidate >= m_nb_sure && before_ns - start_ns >= m_rules.exploring_ns) {
+                m_report.outcomes[step->candidate].not_run = "rank";
+                m_race.fail(step->candidate);
+                continue;
             }
             if (const Status status = take(*step); !status) {
                 return status;
@@ -36,8 +43,8 @@ class Trial {
         for (std::size_t i = 0; i < m_report.outcomes.size(); ++i) {
             Outcome& outcome = m_report.outcomes[i];
             outcome.samples_ns = m_race.samples(i);
-            if (outcome.samples_ns.empty() && outcome.status == abi::k_success) {
-                outcome.not_run = "budget";
+            if (outcome.samples_ns.empty() && outcome.status == abi::k_success && outcome.not_run.empty()) {
+                outcome.not_run = m_race.is_left_to_its_family(i) ? "family" : "budget";
             }
             if (m_ready[i]) {
                 m_runner.release(i);
@@ -106,20 +113,21 @@ class Trial {
         m_race.fail(candidate);
     }
 
+    std::size_t m_nb_sure;
     Runner& m_runner;
     Timer& m_timer;
     Clock& m_clock;
     RaceRules m_rules;
-    Race m_race;
     std::vector<bool> m_ready;
+    Race m_race;
     TrialReport m_report;
 };
 
 }  // namespace
 
-Result<TrialReport> run_trials(std::size_t candidates, Runner& runner, Timer& timer, Clock& clock,
-                               const RaceRules& rules, std::int64_t deadline_ns) {
-    Trial trial(candidates, runner, timer, clock, rules);
+Result<TrialReport> run_trials(Field field, Runner& runner, Timer& timer, Clock& clock, const RaceRules& rules,
+                               std::int64_t deadline_ns) {
+    Trial trial(std::move(field), runner, timer, clock, rules);
     const Status status = trial.run(deadline_ns);
     TrialReport report = trial.finish();
     if (!status) {

@@ -54,7 +54,7 @@ struct Outcome {
     std::vector<std::int64_t> samples_ns;
     std::int64_t build_ns = -1;
     abi::Status status = abi::k_success;
-    std::string not_run;  // "budget", or empty
+    std::string not_run;  // "budget", "rank" (there was no time for more than the sure ones), "family", or empty
 };
 
 struct TrialReport {
@@ -64,7 +64,7 @@ struct TrialReport {
     std::int64_t longest_step_ns = 0;  // the most that the deadline can be overshot by
 };
 
-[[nodiscard]] Result<TrialReport> run_trials(std::size_t candidates, Runner&, Timer&, Clock&, const RaceRules&,
+[[nodiscard]] Result<TrialReport> run_trials(Field field, Runner&, Timer&, Clock&, const RaceRules&,
                                              std::int64_t deadline_ns);
 
 }  // namespace cudnn_tune::measure

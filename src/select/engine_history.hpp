@@ -22,7 +22,7 @@ class EngineHistory {
     // A loss by less is a chance for other sizes; engines that ever came nearer are never hopeless.
     static constexpr double k_far_behind = 20;
     // So many problems must agree.
-    static constexpr int k_enough_problems = 3;
+    static constexpr int k_enough_problems = 5;
 
   private:
     // Whether it is of the graph API, direction, engine or algorithm.

@@ -54,6 +54,25 @@ int refusable_notes(const cache::Candidate& candidate, bool tensor_cores_may_be_
     return std::popcount(numerical) + std::popcount(behavior);
 }
 
+std::vector<std::size_t> last_resort(const std::vector<cache::Candidate>& candidates,
+                                     const std::vector<std::size_t>& preferred, const GraphListQuestion& question) {
+    const auto notes = [&](std::size_t index) {
+        return refusable_notes(candidates[index], question.tensor_cores_may_be_refused);
+    };
+    std::vector<std::size_t> own;
+    std::ranges::copy_if(preferred, std::back_inserter(own), [&](std::size_t index) {
+        return list_of(candidates[index].mode) == abi::k_mode_fallback;
+    });
+    if (own.empty()) {
+        return {};
+    }
+    const int fewest = notes(*std::ranges::min_element(own, {}, notes));
+    std::erase_if(own, [&](std::size_t index) { return notes(index) > fewest; });
+    return {*std::ranges::find_if(preferred, [&](std::size_t index) {
+        return std::ranges::any_of(own, [&](std::size_t o) { return covers(candidates[index], candidates[o]); });
+    })};
+}
+
 }  // namespace
 
 std::vector<std::size_t> served_list(const std::vector<cache::Candidate>& candidates,
@@ -61,13 +80,7 @@ std::vector<std::size_t> served_list(const std::vector<cache::Candidate>& candid
     const std::vector<std::size_t> preferred = eligible(candidates, question.mode);
     const auto is_own = [&](std::size_t index) { return list_of(candidates[index].mode) == list_of(question.mode); };
     if (question.other_mode_answered && list_of(question.mode) == abi::k_mode_fallback) {
-        std::vector<std::size_t> own;
-        std::ranges::copy_if(preferred, std::back_inserter(own), is_own);
-        // Among equals the first is the preferred one.
-        const auto last_resort = std::ranges::min_element(own, {}, [&](std::size_t index) {
-            return refusable_notes(candidates[index], question.tensor_cores_may_be_refused);
-        });
-        return last_resort != own.end() ? std::vector<std::size_t>{*last_resort} : std::vector<std::size_t>{};
+        return last_resort(candidates, preferred, question);
     }
     std::vector<std::size_t> served;
     const auto is_covered = [&](std::size_t index) {

@@ -46,9 +46,10 @@ struct GraphListQuestion {
 // lists hold is there several times.
 [[nodiscard]] std::vector<std::size_t> eligible(const std::vector<cache::Candidate>&, int mode);
 
-// Indices of the candidates to serve, preferred first. After another mode, FALLBACK is one entry of its own list: the
-// frontier has been served, and what follows is the last resort, so it is the one with the fewest notes that programs
-// refuse.
+// Indices of the candidates to serve, preferred first. After another mode, FALLBACK is one entry, the last resort: the
+// frontier has been served. It is the most preferred candidate that covers one of those of the FALLBACK list with the
+// fewest notes that programs refuse. Mostly it was served already, so that a program that builds whatever it is given
+// loads no further kernel for it.
 [[nodiscard]] std::vector<std::size_t> served_list(const std::vector<cache::Candidate>&, const GraphListQuestion&);
 
 }  // namespace cudnn_tune::select

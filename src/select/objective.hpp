@@ -7,9 +7,9 @@
 namespace cudnn_tune::select {
 
 enum class Objective : std::uint8_t {
-    balanced,    // a training run of some hours makes about 100,000 steps
+    balanced,    // 100,000 steps of a training run, and what is compiled once is kept for a hundred such processes
     throughput,  // a service that runs for weeks: compiling is free
-    startup,     // a job of minutes, or one that is started again and again: about 1,000 uses
+    startup,     // jobs of minutes, or without kept compilations (CUDNN_TUNE_COMPILE=off): about 1,000 uses
 };
 
 // 0: without end.
@@ -22,7 +22,7 @@ enum class Objective : std::uint8_t {
         case Objective::balanced:
             break;
     }
-    return 100'000;
+    return 10'000'000;
 }
 
 }  // namespace cudnn_tune::select

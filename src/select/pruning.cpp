@@ -22,6 +22,8 @@ struct Kept {
     std::set<key::Choice> choices;
     std::array<OfApi, std::variant_size_v<key::Choice>> apis;
     bool fallback_is_needed = true;
+    bool compiled_are_needed = true;
+    int nb_compiled = 0;
 
     [[nodiscard]] const OfApi& api_of(const key::Candidate& c) const { return apis[c.choice.index()]; }
 };
@@ -37,6 +39,11 @@ bool is_seed(const key::Candidate& c, const PruningContext& context) {
     return std::ranges::find(context.seeds, c.choice) != context.seeds.end();
 }
 
+// The legacy API has at most two dozen candidates, and its heuristic says little about math types.
+int most_of_api(const key::Candidate& c, const PruningContext& context) {
+    return std::holds_alternative<key::LegacyChoice>(c.choice) ? 3 * context.most_trials : context.most_trials;
+}
+
 using Applies = bool (*)(const key::Candidate&, const PruningContext&, const Kept&);
 
 struct Entry {
@@ -44,7 +51,14 @@ struct Entry {
     Applies applies;
 };
 
-constexpr std::array<Entry, 8> k_table{{
+bool compiles_at_run_time(const key::Candidate& c) {
+    return (c.behavior_notes >> abi::k_behavior_runtime_compilation & 1U) != 0;
+}
+
+// Where nearly all have to be compiled.
+constexpr int k_most_compiled = 4;
+
+constexpr std::array<Entry, 9> k_table{{
     {{"status", "cuDNN says that it cannot be used"},
      [](const key::Candidate& c, const PruningContext&, const Kept&) { return !usable(c); }},
     {{"denied", "somebody has denied it"},
@@ -71,10 +85,16 @@ constexpr std::array<Entry, 8> k_table{{
      [](const key::Candidate& c, const PruningContext&, const Kept& kept) {
          return c.mode == abi::k_mode_fallback && !kept.fallback_is_needed;
      }},
-    {{"rank", "the library itself ranks it low"},
+    {{"compile", "it takes long to compile, and the library itself prefers another one"},
+     [](const key::Candidate& c, const PruningContext& context, const Kept& kept) {
+         const bool is_first = kept.api_of(c).nb_trials == 0 && c.rank == 0;
+         return compiles_at_run_time(c) && !is_first && !is_seed(c, context) &&
+                (!kept.compiled_are_needed || kept.nb_compiled >= k_most_compiled) && context.compiled_below >= 0;
+     }},
+    {{"rank", "the library itself ranks it low, and there was no time for it"},
      [](const key::Candidate& c, const PruningContext& context, const Kept& kept) {
          const Kept::OfApi& api = kept.api_of(c);
-         return !is_seed(c, context) && context.most_trials >= 0 && api.nb_trials >= context.most_trials &&
+         return !is_seed(c, context) && context.most_trials >= 0 && api.nb_trials >= most_of_api(c, context) &&
                 api.engines.contains(engine_of(c.choice)) && (c.workspace_bytes > 0 || api.has_one_without_workspace);
      }},
 }};
@@ -104,6 +124,27 @@ bool math_type_allowed(abi::MathType descriptor, abi::MathType offered) {
     }
 }
 
+std::vector<std::size_t> left_out_by_rank(std::vector<key::Candidate>& candidates) {
+    std::vector<std::size_t> indices;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+        if (candidates[i].not_run == "rank") {
+            indices.push_back(i);
+        }
+    }
+    std::ranges::stable_sort(indices, [&](std::size_t left, std::size_t right) {
+        return heuristic_less(candidates[left], candidates[right]);
+    });
+    std::set<key::Choice> seen;
+    std::erase_if(indices, [&](std::size_t i) {
+        const bool is_new = seen.insert(candidates[i].choice).second;
+        if (!is_new) {
+            candidates[i].not_run = "duplicate";
+        }
+        return !is_new;
+    });
+    return indices;
+}
+
 std::vector<std::size_t> plan_trials(std::vector<key::Candidate>& candidates, const PruningContext& context) {
     std::vector<std::size_t> order(candidates.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -111,16 +152,20 @@ std::vector<std::size_t> plan_trials(std::vector<key::Candidate>& candidates, co
         return heuristic_less(candidates[left], candidates[right]);
     });
     Kept kept;
-    if (context.fallback_below >= 0) {
-        std::set<key::Choice> others;
-        for (const key::Candidate& candidate : candidates) {
-            if (usable(candidate) && candidate.mode != abi::k_mode_fallback &&
-                std::holds_alternative<key::GraphChoice>(candidate.choice)) {
-                others.insert(candidate.choice);
+    std::set<key::Choice> listed;
+    std::set<key::Choice> ready_made;
+    for (const key::Candidate& candidate : candidates) {
+        if (usable(candidate) && candidate.mode != abi::k_mode_fallback &&
+            std::holds_alternative<key::GraphChoice>(candidate.choice)) {
+            listed.insert(candidate.choice);
+            if (!compiles_at_run_time(candidate)) {
+                ready_made.insert(candidate.choice);
             }
         }
-        kept.fallback_is_needed = static_cast<int>(others.size()) < context.fallback_below;
     }
+    kept.fallback_is_needed = context.fallback_below < 0 || static_cast<int>(listed.size()) < context.fallback_below;
+    kept.compiled_are_needed =
+        context.compiled_below < 0 || static_cast<int>(ready_made.size()) < context.compiled_below;
     std::vector<std::size_t> trials;
     for (const std::size_t index : order) {
         key::Candidate& candidate = candidates[index];
@@ -138,6 +183,7 @@ std::vector<std::size_t> plan_trials(std::vector<key::Candidate>& candidates, co
         Kept::OfApi& api = kept.apis[candidate.choice.index()];
         api.engines.insert(engine_of(candidate.choice));
         api.nb_trials += 1;
+        kept.nb_compiled += compiles_at_run_time(candidate) ? 1 : 0;
         api.has_one_without_workspace |= candidate.workspace_bytes == 0;
         trials.push_back(index);
     }

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <optional>
 
+#include "abi/backend.hpp"
 #include "cache/record_codec.hpp"
 #include "measure/capture.hpp"
 #include "measure/crash_watch.hpp"
 #include "measure/event_timer.hpp"
+#include "select/heuristic_order.hpp"
 #include "select/preference.hpp"
 #include "select/pruning.hpp"
 #include "tune/trial_plan.hpp"
@@ -21,15 +24,15 @@ namespace {
 // With this many configurations to choose from, the last resorts have never held a winner that repaid its cost.
 constexpr int k_enough_without_fallback = 4;
 
-// Measured on an H200: over 90 problems the best of the first 10 is within 0 to 3.9 % of the best of all (geometric
-// mean), with winners at ranks 11, 20 and 39 in single cases; over the 68 of ResNet-50 in fp16 the first 16 hold every
-// winner. The first launch of a kernel costs about 10 ms (it is loaded then), so each trial does.
+// The first ones in the library's order are tried in any case; how many more depends on what they take
+// (RaceRules::exploring_ns). On the 75 problems of benchmarks/shapes/selection.csv this loses 0.3 % at most against
+// trying all, by the times of one exhaustive search on an H200.
 int most_trials(Effort effort) {
     switch (effort) {
         case Effort::fast:
-            return 8;
+            return 4;
         case Effort::normal:
-            return 24;
+            return 8;
         case Effort::exhaustive:
             break;
     }
@@ -43,6 +46,8 @@ measure::RaceRules rules_for(Effort effort) {
             rules.rounds = 4;
             rules.precision = 0.025;
             rules.most_rounds = 20;
+            rules.exploring_ns = 5'000'000;
+            rules.window_ns = 500'000;
             break;
         case Effort::normal:
             break;
@@ -52,16 +57,69 @@ measure::RaceRules rules_for(Effort effort) {
             rules.most_rounds = 11;
             rules.hopeless_ratio = 20;
             rules.behind_ratio = 20;
+            rules.family_ratio = std::numeric_limits<double>::infinity();
             break;
     }
     return rules;
 }
 
-// What the rules let through, less what an earlier record has already measured.
-std::vector<std::size_t> trials_of(std::vector<key::Candidate>& candidates, const select::PruningContext& context) {
-    std::vector<std::size_t> order = select::plan_trials(candidates, context);
-    std::erase_if(order, [&](std::size_t index) { return candidates[index].measured(); });
-    return order;
+// Candidates by index, less what an earlier record has already measured.
+struct Trials {
+    std::vector<std::size_t> order;  // the sure ones, then those for the time that is left
+    std::size_t nb_sure = 0;
+    std::vector<std::size_t> last_resorts;  // hopeless ones: they run only if nothing else does
+};
+
+Trials trials_of(std::vector<key::Candidate>& candidates, const select::PruningContext& context) {
+    Trials trials;
+    const auto is_measured = [&](std::size_t index) { return candidates[index].measured(); };
+    trials.order = select::plan_trials(candidates, context);
+    std::erase_if(trials.order, is_measured);
+    trials.nb_sure = trials.order.size();
+    std::vector<std::size_t> more = select::left_out_by_rank(candidates);
+    std::erase_if(more, is_measured);
+    trials.order.insert(trials.order.end(), more.begin(), more.end());
+    if (context.hopeless) {
+        const auto is_hopeless = [&](std::size_t index) { return context.hopeless(candidates[index]); };
+        trials.nb_sure -= static_cast<std::size_t>(std::count_if(
+            trials.order.begin(), trials.order.begin() + static_cast<std::ptrdiff_t>(trials.nb_sure), is_hopeless));
+        std::copy_if(trials.order.begin(), trials.order.end(), std::back_inserter(trials.last_resorts), is_hopeless);
+        std::erase_if(trials.order, is_hopeless);
+    }
+    return trials;
+}
+
+// Algorithms of the legacy API are few and each for itself: under another math type one may be three times as fast.
+measure::Field field_of(const std::vector<std::size_t>& order, std::size_t nb_sure,
+                        const std::vector<key::Candidate>& candidates) {
+    measure::Field field(order.size());
+    field.nb_sure = nb_sure;
+    for (std::size_t slot = 0; slot < order.size(); ++slot) {
+        const auto* const graph = std::get_if<key::GraphChoice>(&candidates[order[slot]].choice);
+        field.families.push_back(graph != nullptr ? graph->engine : -1 - static_cast<std::int64_t>(slot));
+    }
+    return field;
+}
+
+bool compiles_first(const std::vector<key::Candidate>& candidates) {
+    const int first = select::heuristic_first(candidates);
+    return first >= 0 &&
+           (candidates[static_cast<std::size_t>(first)].behavior_notes >> abi::k_behavior_runtime_compilation & 1U) !=
+               0;
+}
+
+cache::Record record_in_heuristic_order(const key::KeyText& key, std::vector<key::Candidate> candidates) {
+    cache::Record record;
+    record.key = key;
+    record.status = cache::RecordStatus::provisional;
+    record.candidates = std::move(candidates);
+    for (key::Candidate& candidate : record.candidates) {
+        if (candidate.status == abi::k_success) {
+            candidate.not_run = k_not_run_budget;
+        }
+    }
+    select::sort_by_preference(record);
+    return record;
 }
 
 // 0 where the driver does not say.
@@ -130,6 +188,16 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
     if (candidates.empty()) {
         return Error{ErrorCategory::not_found, "the library lists no candidate"};
     }
+    if (tools.settings.effort == Effort::fast && compiles_first(candidates)) {
+        // The program would compile it anyway, which takes longer than all else that `fast` may cost. A later process
+        // with more effort measures the problem.
+        if (known != nullptr && known->status != cache::RecordStatus::wanted) {
+            return Error{ErrorCategory::not_found, "nothing is left that may be measured"};
+        }
+        cache::Record record = record_in_heuristic_order(question.key(), std::move(candidates));
+        record.revision = known != nullptr ? known->revision + 1 : 1;
+        return record;
+    }
     const Digest digest = question.key().digest();
     for (key::Candidate& candidate : candidates) {
         if (candidate.status == abi::k_success &&
@@ -159,14 +227,16 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
         };
     }
     context.denied = known ? std::span(known->denied) : std::span<const key::Choice>();
+    context.compiled_below = tools.settings.effort == Effort::exhaustive ? -1 : k_enough_without_fallback;
     context.fallback_below = tools.settings.effort == Effort::exhaustive ? -1 : k_enough_without_fallback;
     // The workspace of Find*Ex is the caller's; all others come out of the scratch memory.
     context.workspace_limit_bytes = std::min({offered_bytes, workspace_cap_bytes(tools.settings, driver),
                                               offered_bytes == INT64_MAX ? scratch.left_bytes() : INT64_MAX});
-    std::vector<std::size_t> order = trials_of(candidates, context);
+    Trials trials = trials_of(candidates, context);
     // What was measured before runs again if it is verified.
     const auto to_run = [&] {
-        std::vector<std::size_t> indices = order;
+        std::vector<std::size_t> indices = trials.order;
+        indices.insert(indices.end(), trials.last_resorts.begin(), trials.last_resorts.end());
         for (std::size_t i = 0; verify != select::Verify::off && i < candidates.size(); ++i) {
             if (candidates[i].measured() && candidates[i].workspace_bytes <= context.workspace_limit_bytes) {
                 indices.push_back(i);
@@ -182,35 +252,34 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
             break;
         }
         context.workspace_limit_bytes = largest_bytes > 0 ? largest_bytes / 2 : -1;
-        order = largest_bytes > 0 ? trials_of(candidates, context) : std::vector<std::size_t>{};
+        trials = largest_bytes > 0 ? trials_of(candidates, context) : Trials{};
     }
     tell_memory_from_workspace(candidates, offered_bytes);
-    const bool only_verifies = order.empty() && verify != select::Verify::off;
-    if (order.empty() && !only_verifies && known && known->status != cache::RecordStatus::wanted) {
+    const bool has_trials = !trials.order.empty() || !trials.last_resorts.empty();
+    const bool only_verifies = !has_trials && verify != select::Verify::off;
+    if (!has_trials && !only_verifies && known && known->status != cache::RecordStatus::wanted) {
         return Error{ErrorCategory::not_found, "nothing is left to measure"};
     }
-    auto timer = measure::EventTimer::create(driver, *stream);
+    const auto head_start = scratch.allocate(measure::k_head_start_bytes);
+    auto timer = measure::EventTimer::create(
+        driver, *stream, tools.clock,
+        head_start ? measure::HeadStartBuffer{*head_start, measure::k_head_start_bytes} : measure::HeadStartBuffer{});
     if (!timer) {
         return timer.error();
     }
-    // Hopeless ones are last; they run only if nothing else did.
-    std::vector<std::size_t> last_resorts;
-    while (context.hopeless && !order.empty() && context.hopeless(candidates[order.back()])) {
-        last_resorts.push_back(order.back());
-        order.pop_back();
-    }
     const auto is_measured = [](const key::Candidate& candidate) { return candidate.measured(); };
     bool leader_is_clear = known && known->status == cache::RecordStatus::measured;
-    for (const std::vector<std::size_t>* const part : {&order, &last_resorts}) {
-        if (part == &last_resorts && std::any_of(candidates.begin(), candidates.end(), is_measured)) {
-            for (const std::size_t index : last_resorts) {
+    for (const std::vector<std::size_t>* const part : {&trials.order, &trials.last_resorts}) {
+        if (part == &trials.last_resorts && std::any_of(candidates.begin(), candidates.end(), is_measured)) {
+            for (const std::size_t index : trials.last_resorts) {
                 candidates[index].not_run = k_not_run_hopeless;
             }
             break;
         }
         QuestionRunner runner(question, candidates, *part, tools.marks);
-        auto report = measure::run_trials(part->size(), runner, **timer, tools.clock, rules_for(tools.settings.effort),
-                                          deadline_ns);
+        const std::size_t nb_sure = part == &trials.order ? trials.nb_sure : part->size();
+        auto report = measure::run_trials(field_of(*part, nb_sure, candidates), runner, **timer, tools.clock,
+                                          rules_for(tools.settings.effort), deadline_ns);
         if (!report) {
             runner.driver_failed(driver);
             return report.error();

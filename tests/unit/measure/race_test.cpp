@@ -220,5 +220,28 @@ TEST(Race, DoesNotDropACandidateForBadLuck) {
     }
 }
 
+TEST(Race, LeavesTheRestOfAFamilyThatIsFarBehindAlone) {
+    Field field(6);
+    field.families = {1, 2, 2, 3, 3, 3};
+    Race race(field, {});
+    FakeTrack track({100'000, 400'000, 90'000, 350'000, 100'000, 110'000}, 0, 1);
+    const auto steps = track.run(race);
+    EXPECT_EQ(samples_of(steps, 2), 0U);
+    EXPECT_TRUE(race.is_left_to_its_family(2));
+    EXPECT_EQ(samples_of(steps, 4), 0U) << "one behind is enough";
+    EXPECT_TRUE(race.is_left_to_its_family(5));
+    EXPECT_FALSE(race.is_left_to_its_family(1));
+}
+
+TEST(Race, FollowsAFamilyOfWhichOneCameNear) {
+    Field field(4);
+    field.families = {1, 2, 2, 2};
+    Race race(field, {});
+    FakeTrack track({100'000, 250'000, 900'000, 90'000}, 0, 1);
+    const auto steps = track.run(race);
+    EXPECT_GT(samples_of(steps, 2), 0U);
+    EXPECT_GT(samples_of(steps, 3), 1U);
+}
+
 }  // namespace
 }  // namespace cudnn_tune::measure

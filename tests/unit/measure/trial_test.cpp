@@ -179,5 +179,32 @@ TEST(Trial, ReleasesEverythingThatItPrepared) {
     EXPECT_EQ(gpu.released[1], 0);
 }
 
+TEST(Trial, TriesMoreThanTheSureOnesWhileThereIsTime) {
+    FakeClock clock;
+    const std::vector<FakeGpu::Kernel> slow(6, {.time_ns = 10'000'000});
+    FakeGpu gpu(clock, slow);
+    Field field(6);
+    field.nb_sure = 2;
+    const auto report = run_trials(field, gpu, gpu, clock, {.exploring_ns = 50'000'000}, k_no_deadline);
+    ASSERT_TRUE(report.ok());
+    // Two launches a candidate: after the third 60 ms are over.
+    EXPECT_EQ(report->launched, 3);
+    EXPECT_EQ(report->outcomes[2].not_run, "");
+    EXPECT_EQ(report->outcomes[3].not_run, "rank");
+    EXPECT_EQ(report->outcomes[5].not_run, "rank");
+    FakeGpu sure(clock, slow);
+    EXPECT_EQ(run_trials(6, sure, sure, clock, {.exploring_ns = 0}, k_no_deadline)->launched, 6);
+}
+
+TEST(Trial, SaysThatACandidateWasLeftToItsFamily) {
+    FakeClock clock;
+    FakeGpu gpu(clock, {{.time_ns = 100'000}, {.time_ns = 900'000}, {.time_ns = 50'000}});
+    Field field(3);
+    field.families = {1, 2, 2};
+    const auto report = run_trials(field, gpu, gpu, clock, {}, k_no_deadline);
+    EXPECT_EQ(report->outcomes[2].not_run, "family");
+    EXPECT_EQ(gpu.launches[2], 0);
+}
+
 }  // namespace
 }  // namespace cudnn_tune::measure

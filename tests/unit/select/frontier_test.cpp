@@ -242,7 +242,7 @@ TEST(Frontier, FallbackAloneIsItsFrontier) {
     EXPECT_THAT(served_list(candidates, {.mode = abi::k_mode_fallback}), ElementsAre(1, 2));
 }
 
-TEST(Frontier, AfterAnotherModeFallbackIsTheEntryOfItsListThatPassesMostFilters) {
+TEST(Frontier, AfterAnotherModeFallbackIsTheEntryThatPassesMostFilters) {
     const Candidates candidates{
         candidate(Graph{.engine = 1, .mode = abi::k_mode_instant}),
         candidate(Graph{.engine = 2, .mode = abi::k_mode_fallback, .numerical_notes = 0b1, .behavior_notes = 0b1}),
@@ -253,7 +253,10 @@ TEST(Frontier, AfterAnotherModeFallbackIsTheEntryOfItsListThatPassesMostFilters)
     Candidates with_note = candidates;
     with_note[0].numerical_notes = 0b1;
     EXPECT_THAT(served_list(with_note, question), ElementsAre(3));
+    // Where tensor cores are no reason, what was served already covers one of that list.
     question.tensor_cores_may_be_refused = false;
+    EXPECT_THAT(served_list(with_note, question), ElementsAre(0));
+    with_note[0].workspace_bytes = 1;
     EXPECT_THAT(served_list(with_note, question), ElementsAre(2));
     // Only FALLBACK is a last resort.
     EXPECT_THAT(served_list(candidates, {.mode = abi::k_mode_instant, .other_mode_answered = true}), ElementsAre(0));

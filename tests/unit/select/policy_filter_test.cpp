@@ -155,7 +155,7 @@ TEST(PolicyFilter, ListsEachPinnedConfigurationOnceForAGraph) {
     EXPECT_TRUE(pinned_list(candidates, {.engine = 3}).empty());
 }
 
-// The compiled one is 2 % and 20 us faster and takes 0.5 s to compile: 5 us a use over 100,000 uses.
+// The compiled one takes 0.5 s to compile: 50 ns a use over ten million uses, 0.5 ms over 1,000.
 TEST(PolicyFilter, OrdersByTheObjective) {
     const auto first_under = [](Objective objective, std::int64_t compiled_ns) {
         cache::Candidate plain = candidate(Graph{.engine = 1, .rank = 1});
@@ -173,9 +173,9 @@ TEST(PolicyFilter, OrdersByTheObjective) {
     };
     EXPECT_EQ(first_under(Objective::balanced, 980'000), 2);
     EXPECT_EQ(first_under(Objective::throughput, 980'000), 2);
-    EXPECT_EQ(first_under(Objective::startup, 980'000), 1) << "0.5 ms a use over 1,000 uses";
-    EXPECT_EQ(first_under(Objective::balanced, 987'000), 1);
-    EXPECT_EQ(first_under(Objective::throughput, 987'000), 2);
+    EXPECT_EQ(first_under(Objective::startup, 980'000), 1);
+    EXPECT_EQ(first_under(Objective::balanced, 990'050), 1) << "50 ns make it 1 % of noise";
+    EXPECT_EQ(first_under(Objective::throughput, 990'050), 2);
     EXPECT_EQ(first_under(Objective::startup, 400'000), 2);
 }
 

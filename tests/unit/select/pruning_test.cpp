@@ -76,10 +76,49 @@ TEST(Pruning, BeyondTheMostTrialsKeepsOneOfEachEngineAndOneWithoutWorkspace) {
     candidates[5].choice = key::GraphChoice{9, {}};
     EXPECT_THAT(plan_trials(candidates, {.most_trials = 2}), ElementsAre(0, 1, 5, 6));
     EXPECT_THAT(reasons(candidates), ElementsAre("", "", "rank", "rank", "rank", "", "", "rank"));
-    Candidates legacy{candidate(Legacy{.algorithm = 1, .math_type = 0, .rank = 0}),
-                      candidate(Legacy{.algorithm = 1, .math_type = 1, .rank = 1}),
-                      candidate(Legacy{.algorithm = 2, .math_type = 1, .rank = 2})};
-    EXPECT_THAT(plan_trials(legacy, {.most_trials = 1}), ElementsAre(0, 2));
+}
+
+TEST(Pruning, LetsThreeTimesAsManyLegacyCandidatesThrough) {
+    Candidates legacy;
+    for (int rank = 0; rank < 6; ++rank) {
+        legacy.push_back(candidate(Legacy{.algorithm = 1, .math_type = rank, .rank = rank}));
+    }
+    EXPECT_THAT(plan_trials(legacy, {.most_trials = 1}), ElementsAre(0, 1, 2));
+}
+
+TEST(Pruning, WhatOnlyItsRankKeptOutIsForTheTimeThatIsLeft) {
+    Candidates candidates;
+    for (int rank = 0; rank < 4; ++rank) {
+        candidates.push_back(candidate(Graph{.engine = 1, .rank = 3 - rank}));
+        std::get<key::GraphChoice>(candidates.back().choice).knobs = {{2, rank}};
+    }
+    candidates.push_back(candidates[0]);
+    candidates.back().mode = abi::k_mode_b;
+    candidates.push_back(candidate(Graph{.engine = 1, .rank = 9, .status = abi::k_v9_not_supported}));
+    EXPECT_THAT(plan_trials(candidates, {.most_trials = 2}), ElementsAre(3, 2));
+    EXPECT_THAT(left_out_by_rank(candidates), ElementsAre(1, 0));
+    EXPECT_THAT(reasons(candidates), ElementsAre("rank", "rank", "", "", "duplicate", "status"));
+}
+
+TEST(Pruning, CompilesOnlyTheLibrarysFirstChoice) {
+    const auto compiled = [](std::int64_t engine, int rank) {
+        return candidate(Graph{.engine = engine, .rank = rank, .behavior_notes = 1});
+    };
+    Candidates candidates{compiled(1, 0), candidate(Graph{.engine = 2, .rank = 1}), compiled(3, 2),
+                          candidate(Graph{.engine = 4, .rank = 3})};
+    EXPECT_THAT(plan_trials(candidates, {.compiled_below = 2}), ElementsAre(0, 1, 3));
+    EXPECT_THAT(reasons(candidates), ElementsAre("", "", "compile", ""));
+    // Where little else is listed, some are.
+    EXPECT_THAT(plan_trials(candidates, {.compiled_below = 3}), ElementsAre(0, 1, 2, 3));
+    EXPECT_THAT(plan_trials(candidates, {}), ElementsAre(0, 1, 2, 3));
+    // A choice that won for a similar problem is, too.
+    EXPECT_THAT(plan_trials(candidates, {.compiled_below = 2, .seeds = {candidates[2].choice}}),
+                ElementsAre(2, 0, 1, 3));
+    Candidates many;
+    for (int rank = 0; rank < 7; ++rank) {
+        many.push_back(compiled(rank, rank));
+    }
+    EXPECT_THAT(plan_trials(many, {.compiled_below = 1}), ElementsAre(0, 1, 2, 3)) << "but not all of many";
 }
 
 TEST(Pruning, MeasuresTheLastResortsOnlyWhereTheOtherListsHaveLittle) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace cudnn_tune::benchmarks {
+namespace cudnn_tune::cli {
 
 enum class Operation : std::uint8_t { forward, backward_data, backward_filter };
 
@@ -14,6 +14,7 @@ struct Shape {
     std::string id;
     std::string source;
     std::string model;
+    std::string note;
     Operation operation = Operation::forward;
     std::string dtype;  // "fp32", "fp16", "bf16", "fp64"
     bool is_channels_last = false;
@@ -34,4 +35,4 @@ struct ShapesFile {
 // Throws std::runtime_error if there is no such file.
 [[nodiscard]] ShapesFile read_shapes(const std::string& path);
 
-}  // namespace cudnn_tune::benchmarks
+}  // namespace cudnn_tune::cli

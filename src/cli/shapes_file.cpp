@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/shapes.hpp"
+#include "cli/shapes_file.hpp"
 
 #include <charconv>
 #include <fstream>
@@ -7,9 +7,9 @@
 #include <optional>
 #include <stdexcept>
 
-#include "client/csv.hpp"
+#include "cli/csv.hpp"
 
-namespace cudnn_tune::benchmarks {
+namespace cudnn_tune::cli {
 namespace {
 
 class Row {
@@ -66,6 +66,7 @@ Shape shape_of(const Row& row) {
     shape.id = row.text("id");
     shape.source = row.text("source");
     shape.model = row.text("model");
+    shape.note = row.text("note");
     shape.operation = operation_of(row.text("op"));
     shape.dtype = row.text("dtype").empty() ? "fp32" : row.text("dtype");
     shape.is_channels_last = row.text("layout").ends_with("WC");
@@ -132,4 +133,4 @@ ShapesFile read_shapes(const std::string& path) {
     return contents;
 }
 
-}  // namespace cudnn_tune::benchmarks
+}  // namespace cudnn_tune::cli

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// cudnn-tune tune: measures problems outside of any job.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "cli/tuning.hpp"
+#include "cli/words.hpp"
+
+namespace cudnn_tune::cli {
+namespace {
+
+struct Options {
+    std::string cache;
+    std::vector<std::string> shapes;
+    std::vector<std::string> like;
+    std::string api = "graph";
+    TuningRequest request;
+    bool lists_only = false;
+    bool is_json = false;
+};
+
+std::string absolute_cache_path(const std::string& given) {
+    const char* const variable = std::getenv("CUDNN_TUNE_CACHE");
+    const std::string path = !given.empty() ? given : variable != nullptr ? variable : "";
+    if (path.empty()) {
+        throw Failure(k_exit_usage, "no cache file is named; give one with --cache or set CUDNN_TUNE_CACHE");
+    }
+    return std::filesystem::absolute(path).lexically_normal().string();
+}
+
+std::vector<TuningProblem> read_problems(const Options& options, const std::string& cache_path) {
+    std::vector<TuningProblem> problems;
+    const auto add = [&problems](std::vector<TuningProblem> more) {
+        problems.insert(problems.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+    };
+    const TuningApi api = options.api == "graph"    ? TuningApi::graph
+                          : options.api == "legacy" ? TuningApi::legacy
+                                                    : TuningApi::both;
+    for (const std::string& path : options.shapes) {
+        const ShapesFile file = read_shapes(path);
+        for (const Shape& shape : file.shapes) {
+            add(problems_of_shape(shape, api));
+        }
+        for (const std::string& row : file.left_out) {
+            warn(path + ": left out: " + row);
+        }
+    }
+    for (const std::string& path : options.like) {
+        auto of_others = problems_of_cache(path, WhichEntries::all);
+        for (TuningProblem& problem : of_others) {
+            problem.environment.clear();  // wherever it was met, it is to be measured here
+        }
+        add(std::move(of_others));
+    }
+    if (options.shapes.empty() && options.like.empty()) {
+        add(problems_of_cache(cache_path, options.request.tunes_again ? WhichEntries::all : WhichEntries::waiting));
+    }
+    order_for_tuning(problems);
+    return problems;
+}
+
+std::string time_left_text(const TuningState& state) {
+    if (state.nb_done == 0) {
+        return "";
+    }
+    const double left_s =
+        state.seconds / static_cast<double>(state.nb_done) * static_cast<double>(state.nb_problems - state.nb_done);
+    const int seconds = static_cast<int>(left_s + 0.5);
+    char text[64];
+    std::snprintf(text, sizeof text, ", about %d:%02d left", seconds / 60, seconds % 60);
+    return text;
+}
+
+std::string gain_text(const TuningState& state) { return state.gain() > 0 ? ", gain " + ratio_text(state.gain()) : ""; }
+
+// One line that is written over, on a terminal; elsewhere nothing.
+void draw_progress(const TuningState& state) {
+    constexpr std::size_t bar_width = 20;
+    const std::size_t done = state.nb_problems > 0 ? bar_width * state.nb_done / state.nb_problems : bar_width;
+    const std::string bar = std::string(done, '#') + std::string(bar_width - done, '.');
+    std::string line = "[" + bar + "] " + std::to_string(state.nb_done) + "/" + std::to_string(state.nb_problems) +
+                       time_left_text(state) + gain_text(state) + "  " + state.current;
+    constexpr std::size_t terminal_width = 100;
+    if (line.size() > terminal_width) {
+        line.resize(terminal_width);
+    }
+    std::fprintf(stderr, "\r\033[K%s%s", line.c_str(), state.current.empty() ? "\r\033[K" : "");
+    std::fflush(stderr);
+}
+
+std::string json_of(const TuningState& state) {
+    const auto list = [](const std::vector<TuningFailure>& failures) {
+        auto json = nlohmann::ordered_json::array();
+        for (const TuningFailure& failure : failures) {
+            json.push_back({{"problem", failure.problem}, {"api", failure.api}, {"why", failure.why}});
+        }
+        return json;
+    };
+    const nlohmann::ordered_json json = {
+        {"problems", state.nb_problems},
+        {"elsewhere", state.nb_elsewhere},
+        {"gpus", state.nb_gpus},
+        {"measured", state.nb_measured},
+        {"failed", list(state.failures)},
+        {"lost", list(state.losses)},
+        {"seconds", state.seconds},
+        {"gain", state.gain() > 0 ? nlohmann::ordered_json(state.gain()) : nlohmann::ordered_json(nullptr)},
+        {"interrupted", state.is_interrupted},
+        {"out_of_time", state.is_out_of_time}};
+    return json.dump(2) + "\n";
+}
+
+std::string text_of(const TuningState& state) {
+    std::string text = std::to_string(state.nb_measured) + " of " + std::to_string(state.nb_problems) +
+                       " problems measured in " + duration_text(static_cast<std::int64_t>(state.seconds * 1e9)) +
+                       " on " + std::to_string(state.nb_gpus) + (state.nb_gpus == 1 ? " GPU" : " GPUs") + "\n";
+    if (state.gain() > 0) {
+        text += "They take " + duration_text(state.tuned_ns) + " with the choices made, and " +
+                duration_text(state.heuristic_ns) + " with the library's own: " + ratio_text(state.gain()) +
+                " times as fast\n";
+    }
+    if (state.nb_elsewhere > 0) {
+        text += std::to_string(state.nb_elsewhere) +
+                " more were met with another GPU, cuDNN or TF32 setting and are left alone\n";
+    }
+    const auto add = [&text](const char* what, const std::vector<TuningFailure>& failures) {
+        for (const TuningFailure& failure : failures) {
+            text += std::string(what) + failure.problem + " (" + failure.api + "): " + failure.why + "\n";
+        }
+    };
+    add("failed: ", state.failures);
+    add("lost: ", state.losses);
+    if (state.is_interrupted || state.is_out_of_time) {
+        text += std::string(state.is_interrupted ? "Interrupted" : "The time is up") +
+                "; what was measured is kept, and the same command goes on with the rest\n";
+    }
+    return text;
+}
+
+void tune(Options options) {
+    options.request.cache_path = absolute_cache_path(options.cache);
+    options.request.problems = read_problems(options, options.request.cache_path);
+    if (options.lists_only) {
+        for (const TuningProblem& problem : options.request.problems) {
+            print(problem.problem + "\t" + problem.api + "\n");
+        }
+        return;
+    }
+    if (options.request.problems.empty()) {
+        print(options.is_json ? json_of({}) : "Nothing waits to be measured\n");
+        return;
+    }
+    const bool draws = ::isatty(STDERR_FILENO) == 1;
+    const TuningState state = run_tuning(options.request, [draws](const TuningState& now) {
+        if (draws) {
+            draw_progress(now);
+        }
+    });
+    print(options.is_json ? json_of(state) : text_of(state));
+    if (state.is_interrupted) {
+        throw Failure(k_exit_interrupted, "interrupted");
+    }
+    if (state.nb_measured == 0 && state.nb_done > 0) {
+        throw Failure(k_exit_failed, "none of the problems could be measured");
+    }
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app) {
+    const auto options = std::make_shared<Options>();
+    CLI::App* const command = app.add_subcommand("tune", "Measure problems outside of any job, on all GPUs");
+    command->description(
+        "Measures problems outside of any job: those that a cache file waits for (met in mode record or read, or when "
+        "the "
+        "budget was spent), those of a shapes file, or those of a cache that was made on another GPU.");
+    command->footer(
+        "Ctrl-C keeps what was measured; the same command then goes on with the rest. Exit status: 0, also if some\n"
+        "problems cannot be measured; 1 if none can; 130 after Ctrl-C.\n"
+        "Example: cudnn-tune tune --cache ~/.cache/cudnn-tune.jsonl --effort exhaustive --time-limit 600");
+    command->add_option("--cache", options->cache, "The cache file (default: $CUDNN_TUNE_CACHE)")->type_name("FILE");
+    command->add_option("--shapes", options->shapes, "Problems from a CSV file (benchmarks/shapes shows the columns)")
+        ->type_name("FILE")
+        ->check(CLI::ExistingFile);
+    command->add_option("--like", options->like, "The problems of another cache file, measured on this GPU")
+        ->type_name("FILE")
+        ->check(CLI::ExistingFile);
+    command->add_option("--api", options->api, "For --shapes: how programs will ask (default: graph, as PyTorch does)")
+        ->check(CLI::IsMember(std::vector<std::string>{"graph", "legacy", "both"}));
+    command
+        ->add_option("--cudnn", options->request.cudnn,
+                     "The cuDNN library that programs use: a file, or a name that the loader finds (default: "
+                     "libcudnn.so.9)")
+        ->type_name("FILE");
+    command->add_option("--effort", options->request.effort, "How much to measure (default: normal)")
+        ->check(CLI::IsMember(std::vector<std::string>{"fast", "normal", "exhaustive"}));
+    command->add_option("--budget", options->request.problem_budget_s, "Seconds for one problem (default: 10)")
+        ->check(CLI::PositiveNumber);
+    command->add_option("--time-limit", options->request.time_limit_s, "Stop after so many seconds")
+        ->check(CLI::PositiveNumber);
+    command->add_flag("--again", options->request.tunes_again, "Measure anew what has an answer already, too");
+    command->add_flag("--list", options->lists_only, "Only print what would be measured, in this order");
+    command->add_flag("--json", options->is_json, "Print the result as JSON");
+    command->callback([options] { tune(*options); });
+}
+
+}  // namespace cudnn_tune::cli

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// On a driver of functions that keep a clock of the host and one of the stream, as a GPU does.
+#include "measure/event_timer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+namespace cudnn_tune::measure {
+namespace {
+
+struct Gpu {
+    std::int64_t host_ns = 0;
+    std::int64_t stream_ns = 0;  // when what was enqueued is over
+    std::int64_t fill_ns = 10'000;
+    std::int64_t enqueue_fill_ns = 3'000;
+    std::int64_t fills = 0;
+    std::map<abi::CuEvent, std::int64_t> events_ns;
+
+    void enqueue(std::int64_t host_takes_ns, std::int64_t kernel_takes_ns) {
+        host_ns += host_takes_ns;
+        stream_ns = std::max(stream_ns, host_ns) + kernel_takes_ns;
+    }
+};
+Gpu g_gpu;
+
+class GpuClock final : public Clock {
+  public:
+    std::int64_t monotonic_ns() override { return g_gpu.host_ns; }
+    std::int64_t wall_s() override { return 0; }
+    void sleep_ns(std::int64_t duration_ns) override { g_gpu.host_ns += duration_ns; }
+};
+
+Driver driver() {
+    Driver functions;
+    functions.event_create = [](abi::CuEvent* event, unsigned) {
+        static std::uintptr_t next = 0;
+        *event = reinterpret_cast<abi::CuEvent>(++next);
+        return abi::k_cu_success;
+    };
+    functions.event_destroy = [](abi::CuEvent) { return abi::k_cu_success; };
+    functions.event_record = [](abi::CuEvent event, abi::CuStream) {
+        g_gpu.events_ns[event] = std::max(g_gpu.stream_ns, g_gpu.host_ns);
+        return abi::k_cu_success;
+    };
+    functions.event_synchronize = [](abi::CuEvent event) {
+        g_gpu.host_ns = std::max(g_gpu.host_ns, g_gpu.events_ns[event]);
+        return abi::k_cu_success;
+    };
+    functions.event_elapsed_time = [](float* milliseconds, abi::CuEvent start, abi::CuEvent stop) {
+        *milliseconds = static_cast<float>(g_gpu.events_ns[stop] - g_gpu.events_ns[start]) * 1e-6F;
+        return abi::k_cu_success;
+    };
+    functions.memset_d32_async = [](abi::CuDevicePtr, unsigned, std::size_t, abi::CuStream) {
+        ++g_gpu.fills;
+        g_gpu.enqueue(g_gpu.enqueue_fill_ns, g_gpu.fill_ns);
+        return abi::k_cu_success;
+    };
+    return functions;
+}
+
+class EventTimerTest : public ::testing::Test {
+  protected:
+    EventTimerTest() { g_gpu = {}; }
+
+    // Nanoseconds a launch of a kernel of 5 us that the host needs 20 us to enqueue.
+    std::int64_t time_of_a_short_kernel(HeadStartBuffer buffer) {
+        const auto timer = EventTimer::create(m_driver, nullptr, m_clock, buffer);
+        EXPECT_TRUE(timer.ok());
+        g_gpu.fills = 0;
+        const auto timed = (*timer)->time(10, [] {
+            g_gpu.enqueue(20'000, 5'000);
+            return abi::k_success;
+        });
+        EXPECT_TRUE(timed.ok());
+        return timed->elapsed_ns / 10;
+    }
+
+    Driver m_driver = driver();
+    GpuClock m_clock;
+    const HeadStartBuffer m_buffer{1 << 20, k_head_start_bytes};
+};
+
+TEST_F(EventTimerTest, TimesTheGpuAndNotTheHost) {
+    EXPECT_EQ(time_of_a_short_kernel(m_buffer), 5'000);
+    EXPECT_GT(time_of_a_short_kernel({}), 15'000) << "without a buffer there is no head start";
+}
+
+TEST_F(EventTimerTest, GivesNoHeadStartWhereFillingIsFasterThanEnqueueing) {
+    g_gpu.fill_ns = 2'000;
+    time_of_a_short_kernel(m_buffer);
+    EXPECT_EQ(g_gpu.fills, 0);
+}
+
+TEST_F(EventTimerTest, BoundsTheHeadStartAfterASlowLaunch) {
+    const auto timer = EventTimer::create(m_driver, nullptr, m_clock, m_buffer);
+    ASSERT_TRUE(timer.ok());
+    g_gpu.fills = 0;
+    bool is_first = true;
+    const auto timed = (*timer)->time(4, [&] {
+        g_gpu.enqueue(is_first ? 1'000'000'000 : 20'000, 5'000);
+        is_first = false;
+        return abi::k_success;
+    });
+    ASSERT_TRUE(timed.ok());
+    EXPECT_LT(g_gpu.fills * g_gpu.fill_ns, 4'000'000);
+}
+
+TEST_F(EventTimerTest, PutsNothingBeforeASingleLaunch) {
+    const auto timer = EventTimer::create(m_driver, nullptr, m_clock, m_buffer);
+    ASSERT_TRUE(timer.ok());
+    g_gpu.fills = 0;
+    int launches = 0;
+    const auto timed = (*timer)->time(1, [&] {
+        ++launches;
+        g_gpu.enqueue(1'000, 5'000);
+        return abi::k_success;
+    });
+    ASSERT_TRUE(timed.ok());
+    EXPECT_EQ(launches, 1);
+    EXPECT_EQ(g_gpu.fills, 0);
+}
+
+}  // namespace
+}  // namespace cudnn_tune::measure
