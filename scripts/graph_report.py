@@ -52,9 +52,8 @@ def main():
             print(f"{label:26} {name:14} {len(mine):>2}  {spread([r['convolution_ms'] for r in mine]):26} "
                   f"first step s {spread([r['first_step_s'] for r in mine])}")
         print(f"    {entries[-1]['summary']}")
-    for label in ("matrix-cold", "matrix-warm"):
-        entries = by_label.get(label, [])
-        if entries:
+    for label, entries in by_label.items():
+        if label.startswith(("matrix-cold", "matrix-warm")):
             wrong = [entry["report"] for entry in entries if not entry["report"].get("ok", True)]
             print(f"{label}: {len(entries)} cases, {len(wrong)} off by more than their tolerance; "
                   f"largest output error {max(e['report'].get('output_error', 0) for e in entries):.2e}, "

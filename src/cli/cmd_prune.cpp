@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // cudnn-tune prune: a cache file without the entries that a person no longer wants, and fewer kept compilations.
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cache/trial_marks.hpp"
 #include "cli/command.hpp"
 #include "cli/entry_filter.hpp"
 #include "cli/kernel_files.hpp"
@@ -20,6 +22,7 @@ struct Options {
     std::string older_than;
     std::string to_size;
     std::string kernels_to;
+    bool crashed = false;
     bool dry_run = false;
     bool as_json = false;
 };
@@ -65,8 +68,25 @@ compile::PruneReport prune_kernels(const Options& options) {
     return *report;
 }
 
+bool blames_a_candidate(const cache::Record& record) {
+    return std::ranges::any_of(record.candidates, [](const cache::Candidate& c) { return c.not_run == "crash"; });
+}
+
+// How many marks of dead trials went, or would go.
+int prune_marks(const Options& options) {
+    if (options.dry_run) {
+        const auto marks = cache::list_trial_marks(posix_file_system(), options.path);
+        return static_cast<int>(std::ranges::count(marks, false, &cache::TrialMark::running));
+    }
+    const auto cleared = cache::clear_trial_marks(posix_file_system(), options.path);
+    if (!cleared) {
+        throw Failure(k_exit_failed, cleared.error().message);
+    }
+    return *cleared;
+}
+
 cache::CompactionReport prune_entries(const Options& options) {
-    const bool by_entry = !options.filter.empty() || !options.older_than.empty();
+    const bool by_entry = !options.filter.empty() || !options.older_than.empty() || options.crashed;
     // Times of this form sort as they follow each other.
     const std::string oldest =
         options.older_than.empty() ? "" : utc_text(system_clock().wall_s() - *parse_age_s(options.older_than));
@@ -78,8 +98,9 @@ cache::CompactionReport prune_entries(const Options& options) {
     }
     if (by_entry) {
         compaction.keep = [&](const cache::Record& record) {
-            const bool is_meant =
-                fits(options.filter, record.key.digest(), record) && (oldest.empty() || record.when < oldest);
+            const bool is_meant = fits(options.filter, record.key.digest(), record) &&
+                                  (oldest.empty() || record.when < oldest) &&
+                                  (!options.crashed || blames_a_candidate(record));
             return !is_meant;
         };
     }
@@ -87,9 +108,11 @@ cache::CompactionReport prune_entries(const Options& options) {
 }
 
 void prune(const Options& options) {
-    const bool of_entries = !options.filter.empty() || !options.older_than.empty() || !options.to_size.empty();
+    const bool of_entries =
+        !options.filter.empty() || !options.older_than.empty() || !options.to_size.empty() || options.crashed;
     if (!of_entries && options.kernels_to.empty()) {
-        throw Failure(k_exit_usage, "say what has to go: by a filter, --older-than, --to-size or --kernels-to");
+        throw Failure(k_exit_usage,
+                      "say what has to go: by a filter, --older-than, --crashed, --to-size or --kernels-to");
     }
     std::string text;
     nlohmann::ordered_json json;
@@ -101,6 +124,12 @@ void prune(const Options& options) {
         // So that a misspelt name is not taken for a cache without kernels.
         for_each_line_of_cache(options.path, [](const std::string&, const cache::LineReport&) { return false; });
         json["dry_run"] = options.dry_run;
+    }
+    if (options.crashed) {
+        const int marks = prune_marks(options);
+        text += std::to_string(marks) + " marks of trials that ended their process " +
+                (options.dry_run ? "would go" : "taken out") + "\n";
+        json["marks"] = marks;
     }
     if (!options.kernels_to.empty()) {
         const compile::PruneReport report = prune_kernels(options);
@@ -129,6 +158,8 @@ void add_prune(CLI::App& app) {
     command->add_option("--older-than", options->older_than, "Written longer ago than 12h, 30d or 8w")
         ->type_name("AGE")
         ->check(check_age);
+    command->add_flag("--crashed", options->crashed,
+                      "Entries without a candidate on which processes died, and the marks of such: it is tried again");
     command->add_option("--to-size", options->to_size, "Then the oldest, until the file is that small: 64M")
         ->type_name("SIZE")
         ->check(check_size);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cudnn-tune warm: makes everything ready for a program before it is deployed. It runs once as it is, while the library
-// notes what it asks; it runs again while that is measured; then it runs from the cache, and the difference is shown.
+// notes what it asks; that is measured outside of it; then it runs again, and the difference is shown. So programs
+// that leave no memory for measuring (TensorFlow, JAX) are served, too.
 #include <sys/wait.h>
 
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include "cli/command.hpp"
 #include "cli/run_setup.hpp"
 #include "cli/text_table.hpp"
+#include "cli/tuning.hpp"
 #include "cli/words.hpp"
 
 namespace cudnn_tune::cli {
@@ -19,6 +21,8 @@ namespace {
 
 struct Options {
     RunSetup setup;
+    bool in_program = false;
+    double time_limit_s = 0;
     bool as_json = false;
     std::vector<std::string> program;
 };
@@ -49,6 +53,27 @@ CountedRun run_in(const Options& options, const char* mode) {
 Tuned tune_in_program(const Options& options) {
     const CountedRun run = run_in(options, "tune");
     return {run.counts.get("asked"), run.counts.get("measured"), 0, static_cast<double>(run.took_ns) / 1e9};
+}
+
+Tuned tune_outside(const Options& options, const std::string& cache) {
+    TuningRequest request;
+    request.cache_path = cache;
+    request.problems = problems_of_cache(cache, WhichEntries::waiting);
+    request.effort = options.setup.effort;
+    request.time_limit_s = options.time_limit_s;
+    order_for_tuning(request.problems);
+    if (request.problems.empty()) {
+        return {};
+    }
+    const TuningState state = run_tuning(request, [](const TuningState&) {});
+    for (const TuningFailure& failure : state.failures) {
+        warn("not measured: " + failure.problem + " (" + failure.api + "): " + failure.why);
+    }
+    for (const TuningFailure& loss : state.losses) {
+        warn("measuring it ended its worker: " + loss.problem + " (" + loss.api + "): " + loss.why);
+    }
+    return {static_cast<std::int64_t>(state.nb_problems), static_cast<std::int64_t>(state.nb_measured),
+            static_cast<std::int64_t>(state.failures.size() + state.losses.size()), state.seconds};
 }
 
 nlohmann::ordered_json json_of(const CountedRun& run) {
@@ -87,7 +112,7 @@ void warm(const Options& options) {
                                          " looks for the reason");
     }
     say("2/3: measuring");
-    const Tuned tuned = tune_in_program(options);
+    const Tuned tuned = options.in_program ? tune_in_program(options) : tune_outside(options, cache);
     say("3/3: " + options.program.front() + " runs again, from the cache");
     const CountedRun last = run_in(options, "read");
     EntryTotals totals;
@@ -123,14 +148,17 @@ void add_warm(CLI::App& app, const Invocation& invocation) {
     const auto options = std::make_shared<Options>();
     CLI::App* const command = app.add_subcommand("warm", "Prepare a cache for a program, and show what it brings");
     command->footer(
-        "The program runs three times: as it is, while what it asks is measured, and from the cache. Its standard "
-        "output\n"
-        "goes to standard error. Kept run-time compilations are filled, too. Exit status 1 if the program fails.\n"
+        "The program runs twice, and what it asks is measured in between, outside of it. Its standard output goes to\n"
+        "standard error. Kept run-time compilations are filled, too. Exit status 1 if the program fails.\n"
         "Example: cudnn-tune warm --cache ~/.cache/cudnn-tune.jsonl -- python3 serve.py --requests 10");
     command->add_option("--cache", options->setup.cache, "The cache file; made if missing (default: $CUDNN_TUNE_CACHE)")
         ->type_name("FILE");
     command->add_option("--effort", options->setup.effort, "How much to measure (default: normal)")
         ->check(CLI::IsMember(std::vector<std::string>{"fast", "normal", "exhaustive"}));
+    command->add_option("--time-limit", options->time_limit_s, "Measure for at most so many seconds")
+        ->type_name("SECONDS")
+        ->check(CLI::PositiveNumber);
+    command->add_flag("--in-program", options->in_program, "Measure while the program runs, in a run of its own");
     command->add_flag("--json", options->as_json, "A JSON object");
     command->prefix_command();
     command->callback([options, command, &invocation] {

@@ -100,6 +100,19 @@ std::vector<CudnnUser> users_in_folders(const std::vector<std::string>& folders)
     return users;
 }
 
+std::string cudnn_in_folders(const std::vector<std::string>& folders) {
+    for (const std::string& folder : folders) {
+        for (const char* const name : {"libcudnn.so.9", "libcudnn.so.8"}) {
+            std::error_code error;
+            const fs::path file = fs::path(folder) / "nvidia/cudnn/lib" / name;
+            if (!folder.empty() && fs::is_regular_file(file, error)) {
+                return file.string();
+            }
+        }
+    }
+    return "";
+}
+
 PythonInstallation look_at_python(const std::string& python) {
     const auto asked = run_and_capture({python, "-c", "import sys; print(sys.executable, *sys.path, sep='\\n')"},
                                        {{"LD_PRELOAD", std::nullopt}}, k_python_timeout_s);
@@ -114,6 +127,7 @@ PythonInstallation look_at_python(const std::string& python) {
         folders.push_back(line);
     }
     found.users = users_in_folders(folders);
+    found.cudnn = cudnn_in_folders(folders);
     return found;
 }
 

@@ -23,7 +23,8 @@ class RunCounts {
     // cache took on average, since it is not noted which ones were used.
     [[nodiscard]] double saved_s(double mean_tuning_s) const;
 
-    // "asked=23 hits=20 measured=3 … misses=3 saved_s=4.10": the names of STATS.md, the first ones always, the others if not 0.
+    // "asked=23 hits=20 measured=3 … misses=3 saved_s=4.10": the names of STATS.md, the first ones always, the others
+    // if not 0.
     [[nodiscard]] std::string summary(double mean_tuning_s) const;
 
   private:

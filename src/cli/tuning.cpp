@@ -16,6 +16,7 @@
 #include "cli/command.hpp"
 #include "cli/entry_summary.hpp"
 #include "cli/library_files.hpp"
+#include "cli/python_packages.hpp"
 #include "cli/replay_worker.hpp"
 #include "util/clock.hpp"
 
@@ -128,10 +129,9 @@ class Tuning {
                 throw Failure(k_exit_failed, found->error().message);
             }
         }
-        m_command = {*program, "--cudnn", m_request.cudnn};
+        m_program = *program;
         const char* const preload = std::getenv("LD_PRELOAD");
         m_environment = {{"LD_PRELOAD", preload_list(preload != nullptr ? preload : "", *shim)},
-                         {"LD_LIBRARY_PATH", library_path_for(m_request.cudnn)},
                          {"CUDNN_TUNE_CACHE", m_request.cache_path},
                          {"CUDNN_TUNE_MODE", m_request.tunes_again ? "retune" : "tune"},
                          // The second number is a process's: no limit here.
@@ -141,16 +141,32 @@ class Tuning {
         }
     }
 
-    // One name a visible GPU for CUDA_VISIBLE_DEVICES.
+    // One name a visible GPU for CUDA_VISIBLE_DEVICES. Decides for a cuDNN library, too: the first that can be loaded.
     std::vector<std::string> gpus() {
-        std::vector<std::string> command = m_command;
-        command.emplace_back("--gpus");
-        const auto lister = ReplayWorker::start(command, {{"LD_LIBRARY_PATH", m_environment["LD_LIBRARY_PATH"]}}, 60);
-        if (!lister) {
-            throw Failure(k_exit_failed, "no GPU can be used: " + lister.error().message);
+        std::vector<std::string> libraries{m_request.cudnn};
+        if (m_request.cudnn.empty()) {
+            libraries = {"libcudnn.so.9", look_at_python("python3").cudnn};
+        }
+        std::string introduction;
+        std::string trouble;
+        for (const std::string& library : libraries) {
+            if (library.empty() || !introduction.empty()) {
+                continue;
+            }
+            m_command = {m_program, "--cudnn", library};
+            m_environment["LD_LIBRARY_PATH"] = library_path_for(library);
+            std::vector<std::string> command = m_command;
+            command.emplace_back("--gpus");
+            const auto lister =
+                ReplayWorker::start(command, {{"LD_LIBRARY_PATH", m_environment["LD_LIBRARY_PATH"]}}, 60);
+            introduction = lister ? lister->introduction() : "";
+            trouble = lister || !trouble.empty() ? trouble : lister.error().message;
+        }
+        if (introduction.empty() && !trouble.empty()) {
+            throw Failure(k_exit_failed, "no GPU can be used: " + trouble);
         }
         std::vector<std::string> names;
-        std::istringstream list(lister->introduction());
+        std::istringstream list(introduction);
         for (std::string name; std::getline(list, name, ',');) {
             names.push_back(name);
         }
@@ -271,6 +287,7 @@ class Tuning {
     const TuningRequest& m_request;
     const std::function<void(const TuningState&)>& m_progress;
     std::unique_ptr<cache::Cache> m_cache;
+    std::string m_program;
     std::vector<std::string> m_command;
     ReplayWorker::Environment m_environment;
     std::vector<Seat> m_seats;

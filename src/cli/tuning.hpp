@@ -14,11 +14,11 @@ namespace cudnn_tune::cli {
 struct TuningRequest {
     std::string cache_path;               // absolute
     std::vector<TuningProblem> problems;  // in the order in which they are tried
-    std::string cudnn = "libcudnn.so.9";  // a file, or a name that the loader finds
-    std::string effort;                   // empty: as the environment says
-    bool tunes_again = false;             // what has an answer already, too
-    double problem_budget_s = 10;         // nobody waits for a first step here
-    double time_limit_s = 0;              // 0: none
+    std::string cudnn;  // a file, or a name that the loader finds; empty: what it finds, else that of Python's packages
+    std::string effort;            // empty: as the environment says
+    bool tunes_again = false;      // what has an answer already, too
+    double problem_budget_s = 10;  // nobody waits for a first step here
+    double time_limit_s = 0;       // 0: none
 };
 
 struct TuningFailure {

@@ -32,6 +32,14 @@ Result<void*> open_driver() {
     return driver;
 }
 
+Result<void*> load_cudnn(const std::string& library) {
+    void* const loaded = dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    if (loaded == nullptr) {
+        return Error{ErrorCategory::not_found, std::string("cuDNN cannot be loaded: ") + dlerror()};
+    }
+    return loaded;
+}
+
 Result<abi::CuDevice> enter_first_device(void* driver) {
     CuDeviceGetFn get = nullptr;
     CuPrimaryRetainFn retain = nullptr;
@@ -71,10 +79,11 @@ Result<Gpu> open_gpu(const std::string& library) {
     }
     gpu.device = *device;
     gpu.driver = *functions;
-    gpu.library = dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL);
-    if (gpu.library == nullptr) {
-        return Error{ErrorCategory::not_found, std::string("cuDNN cannot be loaded: ") + dlerror()};
+    const auto loaded = load_cudnn(library);
+    if (!loaded) {
+        return loaded.error();
     }
+    gpu.library = *loaded;
     gpu.cudnn = cudnn::RealCudnn::of(gpu.library, dlsym);
     const auto environment = tune::environment_of(gpu.driver, gpu.device, gpu.cudnn.version, gpu.cudnn.cudart_major);
     if (gpu.cudnn.create_handle == nullptr || !environment) {
@@ -87,10 +96,13 @@ Result<Gpu> open_gpu(const std::string& library) {
     return gpu;
 }
 
-Result<std::vector<std::string>> list_gpus() {
+Result<std::vector<std::string>> list_gpus(const std::string& library) {
     const auto driver = open_driver();
     if (!driver) {
         return driver.error();
+    }
+    if (const auto loaded = load_cudnn(library); !loaded) {
+        return loaded.error();
     }
     CuDeviceGetFn get = nullptr;
     CuDeviceGetCountFn get_count = nullptr;

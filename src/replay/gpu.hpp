@@ -24,7 +24,7 @@ struct Gpu {
 // The first visible device. `library` is a file, or a name that the loader finds.
 [[nodiscard]] Result<Gpu> open_gpu(const std::string& library);
 
-// One "GPU-…" a visible device, as CUDA_VISIBLE_DEVICES takes it.
-[[nodiscard]] Result<std::vector<std::string>> list_gpus();
+// One "GPU-…" a visible device, as CUDA_VISIBLE_DEVICES takes it. An error also if the library cannot be loaded.
+[[nodiscard]] Result<std::vector<std::string>> list_gpus(const std::string& library);
 
 }  // namespace cudnn_tune::replay

@@ -61,8 +61,8 @@ int replay(const std::string& library) {
     return 0;
 }
 
-int print_gpus() {
-    const auto gpus = list_gpus();
+int print_gpus(const std::string& library) {
+    const auto gpus = list_gpus(library);
     if (!gpus) {
         return fail(gpus.error());
     }
@@ -85,5 +85,5 @@ int main(int argc, char** argv) {
     app.add_option("--cudnn", library, "The cuDNN library, a file or a name that the loader finds");
     app.add_flag("--gpus", prints_gpus, "Print the UUIDs of the visible GPUs");
     CLI11_PARSE(app, argc, argv);
-    return prints_gpus ? cudnn_tune::replay::print_gpus() : cudnn_tune::replay::replay(library);
+    return prints_gpus ? cudnn_tune::replay::print_gpus(library) : cudnn_tune::replay::replay(library);
 }

@@ -167,6 +167,24 @@ TEST_F(Prune, MakesKeptCompilationsFewer) {
     EXPECT_EQ(json::parse(out_of({"list", "--json", path("c")})).size(), 1u) << "entries stay";
 }
 
+TEST_F(Prune, ForgetsOnRequestWhatProcessesDiedOn) {
+    const std::string path = m_folder.path("crashed");
+    auto blamed = sample_record(8);
+    blamed.candidates[3].not_run = "crash";
+    write_cache(path, {sample_record(4), blamed});
+    const std::string mark = path + ".trial-elsewhere-1-0123456789abcdef";
+    write_text(mark, "cudnn-tune trial 1 pid=1 boot=none host=elsewhere\ntry " + to_hex(blamed.key.digest()) +
+                         " algo3_math0\nsignal 8\n");
+    const auto preview = run_tool({"prune", path, "--crashed", "--dry-run"});
+    EXPECT_EQ(preview.exit_code, 0) << describe(preview);
+    EXPECT_THAT(preview.out, HasSubstr("1 marks of trials that ended their process would go\n"));
+    EXPECT_TRUE(std::filesystem::exists(mark));
+    const auto done = run_tool({"prune", path, "--crashed", "--json"});
+    EXPECT_EQ(json::parse(done.out)["marks"], 1) << describe(done);
+    EXPECT_FALSE(std::filesystem::exists(mark));
+    EXPECT_EQ(read_text(path), k_header + line_of(sample_record(4)));
+}
+
 TEST_F(Prune, DoesNothingWithoutACriterion) {
     write_cache(path("c"), {sample_record()});
     const std::string before = read_text(path("c"));

@@ -11,9 +11,9 @@
 namespace cudnn_tune {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::describe;
 using testing::Folder;
+using ::testing::HasSubstr;
 using testing::run_child;
 using testing::run_tool;
 
@@ -22,8 +22,8 @@ const testing::ChildOptions k_simulated = {.environment = {{"LD_LIBRARY_PATH", S
 std::string shapes(int rows) {
     std::string text = "id,op,dtype,layout,N,C,H,W,K,R,S,pad_h,pad_w,stride_h,stride_w,dil_h,dil_w,groups\n";
     for (int i = 0; i < rows; ++i) {
-        text += "row" + std::to_string(i) + ",fwd,fp16,NHWC," + std::to_string(i + 1) +
-                ",16,14,14,32,3,3,1,1,1,1,1,1,1\n";
+        text +=
+            "row" + std::to_string(i) + ",fwd,fp16,NHWC," + std::to_string(i + 1) + ",16,14,14,32,3,3,1,1,1,1,1,1,1\n";
     }
     return text;
 }
@@ -38,8 +38,8 @@ nlohmann::json tune(std::vector<std::string> arguments, const testing::ChildOpti
 TEST(Tune, MeasuresShapesForBothApisAndNothingTwice) {
     const Folder folder;
     testing::write_text(folder.path("shapes.csv"), shapes(3));
-    const std::vector<std::string> arguments{"--shapes", folder.path("shapes.csv"), "--cache", folder.path("c.jsonl"),
-                                             "--api", "both"};
+    const std::vector<std::string> arguments{
+        "--shapes", folder.path("shapes.csv"), "--cache", folder.path("c.jsonl"), "--api", "both"};
     const auto first = tune(arguments);
     EXPECT_EQ(first["problems"], 6);
     EXPECT_EQ(first["measured"], 6);
@@ -91,8 +91,7 @@ TEST(Tune, LosesOneProblemToAKernelThatKillsItsProgram) {
     test::write_sim_script(folder.path("script.json"), script);
     testing::ChildOptions options = k_simulated;
     options.environment["CUDNN_TUNE_SIM_SCRIPT"] = folder.path("script.json");
-    const auto result =
-        tune({"--shapes", folder.path("shapes.csv"), "--cache", folder.path("c.jsonl")}, options);
+    const auto result = tune({"--shapes", folder.path("shapes.csv"), "--cache", folder.path("c.jsonl")}, options);
     EXPECT_EQ(result["measured"], 3) << result.dump();
     ASSERT_EQ(result["lost"].size(), 1U);
     EXPECT_THAT(result["lost"][0]["problem"].get<std::string>(), HasSubstr("x=f16[3,16,14,14]"));
@@ -120,8 +119,7 @@ TEST(Tune, UsesEveryGpu) {
     test::write_sim_script(folder.path("script.json"), script);
     testing::ChildOptions options = k_simulated;
     options.environment["CUDNN_TUNE_SIM_SCRIPT"] = folder.path("script.json");
-    const auto result =
-        tune({"--shapes", folder.path("shapes.csv"), "--cache", folder.path("c.jsonl")}, options);
+    const auto result = tune({"--shapes", folder.path("shapes.csv"), "--cache", folder.path("c.jsonl")}, options);
     EXPECT_EQ(result["gpus"], 2);
     EXPECT_EQ(result["measured"], 6) << result.dump();
 }
@@ -129,7 +127,8 @@ TEST(Tune, UsesEveryGpu) {
 TEST(Tune, PrintsTheOrderWithoutMeasuring) {
     const Folder folder;
     testing::write_text(folder.path("shapes.csv"), shapes(3));
-    const auto listed = run_tool({"tune", "--list", "--shapes", folder.path("shapes.csv"), "--cache", folder.path("c")});
+    const auto listed =
+        run_tool({"tune", "--list", "--shapes", folder.path("shapes.csv"), "--cache", folder.path("c")});
     EXPECT_EQ(listed.exit_code, 0);
     EXPECT_LT(listed.out.find("x=f16[3,"), listed.out.find("x=f16[1,")) << "the largest first";
     EXPECT_FALSE(std::filesystem::exists(folder.path("c")));
@@ -141,8 +140,9 @@ TEST(Tune, SaysInOneSentenceWhatIsMissing) {
     const auto without_gpu = run_tool({"tune", "--shapes", folder.path("shapes.csv"), "--cache", folder.path("c")});
     EXPECT_EQ(without_gpu.exit_code, 1);
     EXPECT_EQ(without_gpu.err, "cudnn-tune: error: no GPU can be used: there is no CUDA driver (libcuda.so.1) here\n");
-    const auto without_cudnn = run_tool({"tune", "--shapes", folder.path("shapes.csv"), "--cache", folder.path("c")},
-                                        {.environment = {{"LD_LIBRARY_PATH", SIM "/cuda"}}});
+    const auto without_cudnn = run_tool(
+        {"tune", "--shapes", folder.path("shapes.csv"), "--cache", folder.path("c"), "--cudnn", folder.path("none.so")},
+        {.environment = {{"LD_LIBRARY_PATH", SIM "/cuda"}}});
     EXPECT_EQ(without_cudnn.exit_code, 1);
     EXPECT_THAT(without_cudnn.err, HasSubstr("cuDNN cannot be loaded"));
     const auto without_file = run_tool({"tune", "--shapes", folder.path("none.csv"), "--cache", folder.path("c")});

@@ -69,6 +69,18 @@ TEST_F(Warm, ShowsTheDifferenceAndTheNextCommand) {
     EXPECT_THAT(result.err, HasSubstr("cudnn-tune: 1/3: "));
 }
 
+TEST_F(Warm, MeasuresOutsideOfAProgramThatLeavesNoMemory) {
+    // What the program takes is free again when it has ended.
+    const auto result = warm({"--json", "--time-limit", "60"}, client());
+    ASSERT_EQ(result.exit_code, 0) << describe(result);
+    EXPECT_THAT(result.err, ::testing::Not(HasSubstr("not measured")));
+    const json report = json::parse(result.out);
+    EXPECT_EQ(report["tuned"]["problems"], 6);
+    EXPECT_EQ(report["tuned"]["measured"], 6);
+    // Two runs of the program, and one more if it measures itself.
+    EXPECT_EQ(json::parse(warm({"--json", "--in-program"}, client()).out)["first"]["hits"], 6);
+}
+
 TEST_F(Warm, SaysThatTheProgramFailsOrAsksNothing) {
     auto result = warm({}, {"/bin/sh", "-c", "exit 3"});
     EXPECT_EQ(result.exit_code, 1);
