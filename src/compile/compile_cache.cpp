@@ -112,9 +112,6 @@ class CompileCache::Pilot {
     const ProgramKey m_key;
 };
 
-CompileCache::CompileCache(const Settings& settings, FindSymbolFn find, FileSystem& files, Clock& clock)
-    : CompileCache(settings, compile_options(settings), find, files, clock) {}
-
 CompileCache::CompileCache(const Settings& settings, CompileOptions options, FindSymbolFn find, FileSystem& files,
                            Clock& clock)
     : m_mode(settings.cache_path.empty() || settings.mode == Mode::off ? CompileMode::off : settings.compile_mode),

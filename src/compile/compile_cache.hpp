@@ -69,8 +69,6 @@ inline constexpr Output k_log{&KernelEntry::log, &NvrtcFunctions::log};
 class CompileCache {
   public:
     // Has no effect before the first compilation. `settings.compile_mode` off, or no cache: wrap() gives back `real`.
-    CompileCache(const Settings&, FindSymbolFn, FileSystem& = posix_file_system(), Clock& = system_clock());
-    // For tests, which need other limits.
     CompileCache(const Settings&, CompileOptions, FindSymbolFn, FileSystem&, Clock&);
     // For tests: wrappers that were handed out must not be called any more. The engine never destroys it.
     ~CompileCache();

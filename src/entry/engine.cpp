@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine's C entry point and the functions that the shim calls. Each catches everything: an exception that leaves
 // here would end the program. Trouble means "not answered", and the shim makes the real call.
+#include <grp.h>
+
+#include <array>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 
 #include "compile/compile_cache.hpp"
@@ -14,11 +19,39 @@
 #include "tune/graph_service.hpp"
 #include "tune/legacy_service.hpp"
 #include "tune/upgrade_service.hpp"
+#include "util/clock.hpp"
+#include "util/file_system.hpp"
 #include "util/log.hpp"
 #include "util/settings.hpp"
 
 namespace cudnn_tune {
 namespace {
+
+// Nobody, if there is no such group: said once.
+std::optional<std::uint32_t> group_number(const std::string& group) {
+    if (group.empty()) {
+        return std::nullopt;
+    }
+    std::uint32_t number = 0;
+    const auto [end, error] = std::from_chars(group.data(), group.data() + group.size(), number);
+    if (error == std::errc() && end == group.data() + group.size()) {
+        return number;
+    }
+    std::array<char, 16384> buffer{};
+    ::group entry{};
+    ::group* found = nullptr;
+    if (::getgrnam_r(group.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 || found == nullptr) {
+        warn_once("trusted_group", "the policy trusts the group " + group + ", which does not exist here");
+        return std::nullopt;
+    }
+    return found->gr_gid;
+}
+
+compile::CompileOptions compile_options_of(const tune::Context& context) {
+    compile::CompileOptions options = compile::compile_options(context.settings());
+    options.store.trust.group = group_number(context.policy().trusted_group);
+    return options;
+}
 
 struct Engine {
     tune::Context context;
@@ -33,7 +66,7 @@ struct Engine {
           upgrade(context),
           legacy(context, upgrade),
           graph(context),
-          compile(context.settings(), find),
+          compile(context.settings(), compile_options_of(context), find, posix_file_system(), system_clock()),
           statistics(context, compile) {}
 };
 

@@ -114,6 +114,8 @@ struct Rule {
 struct Policy {
     // In the order of the file, what it says for all problems first.
     std::vector<Rule> rules;
+    // A group, by name or number, whose members may write kept compilations for each other; empty: none.
+    std::string trusted_group{};
 };
 
 // `invalid` with the place of the mistake (line and column, or a JSON pointer): an unknown member is one, since a rule

@@ -130,6 +130,10 @@ class Reader {
             if (name == "$schema") {
                 return true;
             }
+            if (name == "trusted_group") {
+                policy.trusted_group = value.is_string() ? value.get<std::string>() : "";
+                return !policy.trusted_group.empty() || fail(at, "it is not the name or the number of a group");
+            }
             if (name != "rules") {
                 return name == "match" ? fail(at, "only a rule in \"rules\" has a \"match\"")
                                        : read_member(policy.rules.front(), name, value, at);

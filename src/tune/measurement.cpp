@@ -260,10 +260,14 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
     if (!has_trials && !only_verifies && known && known->status != cache::RecordStatus::wanted) {
         return Error{ErrorCategory::not_found, "nothing is left to measure"};
     }
-    const auto head_start = scratch.allocate(measure::k_head_start_bytes);
-    auto timer = measure::EventTimer::create(
-        driver, *stream, tools.clock,
-        head_start ? measure::HeadStartBuffer{*head_start, measure::k_head_start_bytes} : measure::HeadStartBuffer{});
+    // Where the caller brought the memory (Find*Ex), nothing more is taken.
+    measure::HeadStartBuffer head_start;
+    if (offered_bytes == INT64_MAX) {
+        if (const auto buffer = scratch.allocate(measure::k_head_start_bytes)) {
+            head_start = {*buffer, measure::k_head_start_bytes};
+        }
+    }
+    auto timer = measure::EventTimer::create(driver, *stream, tools.clock, head_start);
     if (!timer) {
         return timer.error();
     }

@@ -107,7 +107,8 @@ TEST_F(Budget, ThatCutAProblemShortLeavesOnlyTheRestToALaterProcess) {
 // A58, E14: an engine that has lost by far everywhere is not run again while another one runs.
 TEST_F(Budget, IsNotSpentOnEnginesThatLostByFarEverywhere) {
     rule_for(11).time_us = 100'000;
-    RunResult asked = run("graph9", {"list", "shape=1", "list", "shape=2", "list"});
+    RunResult asked =
+        run("graph9", {"list", "shape=1", "list", "shape=2", "list", "batch=3", "list", "batch=5", "list"});
     EXPECT_THAT(launched(asked), Contains(11));
     asked = run("graph9", {"shape=3", "list", "mode=b", "list"});
     EXPECT_EQ(asked.counter("measured"), 1);

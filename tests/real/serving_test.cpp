@@ -36,8 +36,11 @@ void expect_served(const Prepared& prepared, const Answers& served, const Answer
                 EXPECT_TRUE(mine.configurations.empty());
                 continue;
             }
-            EXPECT_EQ(mine.configurations, texts_of(record, {mode == abi::k_mode_a ? abi::k_mode_instant : mode,
-                                                             mode == abi::k_mode_fallback}));
+            EXPECT_EQ(mine.configurations,
+                      texts_of(record, {.mode = mode == abi::k_mode_a ? abi::k_mode_instant : mode,
+                                        .other_mode_answered = mode == abi::k_mode_fallback,
+                                        .tensor_cores_may_be_refused =
+                                            record.key.problem.find(" x=f32[") != std::string::npos}));
             ASSERT_FALSE(mine.configurations.empty());
             if (mode == abi::k_mode_instant || mode == abi::k_mode_a) {
                 EXPECT_EQ(mine.configurations.front(), prepared.preferred.at(id));

@@ -235,7 +235,7 @@ TEST(Policy, ExamplesAreReadAndHoldWhatTheSchemaKnows) {
             in_schema.insert(name);
             const bool is_known =
                 mistake_of("{\"rules\": [{\"" + name + "\": null}]}").find("no such member") == std::string::npos;
-            EXPECT_EQ(is_known, name != "$schema" && name != "rules") << name;
+            EXPECT_EQ(is_known, name != "$schema" && name != "rules" && name != "trusted_group") << name;
         }
     }
     for (const auto& [name, value] : schema["$defs"]["match"]["properties"].items()) {
@@ -256,6 +256,14 @@ TEST(Glob, StandsForAnythingByStarsAndForOneByQuestionMarks) {
     EXPECT_FALSE(glob_matches("", "a"));
     EXPECT_FALSE(glob_matches("[a]", "a"));
     EXPECT_FALSE(glob_matches(std::string(1000, '*') + "b", std::string(60000, 'a')));
+}
+
+TEST(Policy, TrustsAGroupForAllAndNotInARule) {
+    EXPECT_EQ(parse_policy(R"({"trusted_group": "staff"})")->trusted_group, "staff");
+    EXPECT_EQ(parse_policy("{}")->trusted_group, "");
+    EXPECT_FALSE(parse_policy(R"({"trusted_group": 7})").ok());
+    EXPECT_FALSE(parse_policy(R"({"trusted_group": ""})").ok());
+    EXPECT_FALSE(parse_policy(R"({"rules": [{"match": {}, "trusted_group": "staff"}]})").ok());
 }
 
 }  // namespace
