@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/state.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -26,6 +28,10 @@ T* insert(std::map<const void*, std::unique_ptr<T>>& objects) {
 State& State::get() {
     // Never destroyed: calls may come while the process exits.
     static State& state = *new State;
+    // Kernels are computed under the lock: without this most forks beside a busy thread would leave a child that waits
+    // for it, which the real driver does not do to a question about the current device.
+    [[maybe_unused]] static const int registered =
+        ::pthread_atfork([] { get().m_mutex.lock(); }, [] { get().m_mutex.unlock(); }, [] { get().m_mutex.unlock(); });
     return state;
 }
 
