@@ -182,7 +182,8 @@ TEST_F(Writers, LoseNothingToCompactions) {
         if (process == writers) {
             int done = 0;
             FaultyFileSystem files;  // does not wait for the disk
-            while (!std::filesystem::exists(m_directory / "stop")) {
+            // On a busy machine the writers may be done before it was at work three times.
+            while (done < 3 || !std::filesystem::exists(m_directory / "stop")) {
                 CompactionOptions options;
                 options.path = m_path;
                 options.files = &files;
@@ -194,7 +195,7 @@ TEST_F(Writers, LoseNothingToCompactions) {
                 }
                 done += report.ok() ? 1 : 0;
             }
-            return done > 2 ? k_child_ok : k_child_failed;
+            return k_child_ok;
         }
         CacheOptions options;
         options.path = m_path;
