@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "cudnn/graph_builder.hpp"
+#include "cudnn/problem_graph.hpp"
 #include "measure/event_timer.hpp"
 #include "measure/race.hpp"
 #include "tune/graph_question.hpp"
@@ -171,18 +171,18 @@ std::vector<key::Candidate> distinct(std::vector<key::Candidate> candidates, std
 
 Result<Verdict> judge(const replay::Gpu& gpu, const key::Problem& problem, const key::GraphPart& part,
                       std::map<std::string, key::GraphChoice> choices) {
-    const auto graph = cudnn::OwnGraph::build(gpu.cudnn, problem, part, gpu.handle);
+    const cudnn::OwnDescriptor graph = cudnn::build_problem_graph(gpu.cudnn, gpu.handle, problem, part);
     if (!graph) {
-        return graph.error();
+        return Error{ErrorCategory::gpu, "cuDNN refuses the graph"};
     }
     cudnn::GraphProblem asked;
     asked.problem = problem;
     asked.part = part;
     asked.handle = gpu.handle;
     for (std::size_t i = 0; i < problem.tensors.size(); ++i) {
-        asked.unique_ids.push_back(cudnn::OwnGraph::unique_id(i));
+        asked.unique_ids.push_back(cudnn::unique_id_of(i));
     }
-    const cudnn::GraphTarget target{graph->get(), nullptr, part.sm_count_target};
+    const cudnn::GraphTarget target{graph.get(), nullptr, part.sm_count_target};
     tune::GraphQuestion question(gpu.cudnn, asked, target, {}, [&] { return gpu.handle; });
     const auto stream = question.trial_stream();
     measure::Scratch scratch(gpu.driver, measure::scratch_limit_bytes(gpu.driver));

@@ -17,8 +17,11 @@ enum class Accumulate : std::uint8_t { no, yes };
 // engines.
 inline constexpr std::int64_t k_graph_alignment_bytes = 16;
 
-// The finalized graph; empty if the library refuses it. For a problem without pointwise operations. `handle` may be
-// null from cuDNN 9 on.
+// The finalized graph, whose key is that of the problem and the part; empty if the library refuses it, or if the part
+// does not say how each tensor is aligned. A scalar that is neither 0 nor 1 is 2. `handle` may be null from cuDNN 9 on.
+[[nodiscard]] OwnDescriptor build_problem_graph(const RealCudnn&, abi::Handle, const key::Problem&,
+                                                const key::GraphPart&);
+// With all tensors aligned to k_graph_alignment_bytes.
 [[nodiscard]] OwnDescriptor build_problem_graph(const RealCudnn&, abi::Handle, const key::Problem&, Accumulate);
 
 }  // namespace cudnn_tune::cudnn
