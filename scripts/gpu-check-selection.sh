@@ -3,7 +3,7 @@
 # The selection benchmark on a real GPU, from the folder that `gpu-check.sh --stage` made: tunes the problems of
 # shapes/selection.csv offline (normal twice, fast once), each into a cache of its own, then judges the choices against an
 # exhaustive search. What was done is kept in --state FOLDER, and the same command goes on there; results go to $OUT.
-#   --state FOLDER  default: selection-state in $OUT; give one that outlives the machine to go on in another session
+#   --state FOLDER  default: selection-state in $OUT; give one that outlives the machine, to go on later
 #   --seconds N     begin nothing after so many seconds (default 500)
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
