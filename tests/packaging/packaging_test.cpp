@@ -77,15 +77,15 @@ class CleanMachine {
   public:
     explicit CleanMachine(std::string root) : m_root(std::move(root)) {
         for (const char* const folder :
-             {"/var/lib/dpkg/info", "/var/lib/dpkg/updates", "/tmp", "/proc", "/work", "/bin", "/sbin", "/etc"}) {
+             {"/var/lib/dpkg/info", "/var/lib/dpkg/updates", "/tmp", "/proc", "/job", "/bin", "/sbin", "/etc"}) {
             fs::create_directories(m_root + folder);
         }
         write_text(m_root + "/var/lib/dpkg/status", "");
-        add_with_libraries(VICTIM, "/work/program");
+        add_with_libraries(VICTIM, "/job/program");
         add_with_libraries(fs::canonical("/bin/sh"), "/bin/sh");
         fs::copy("/sbin/ldconfig", m_root + "/sbin/ldconfig");  // static
         for (const char* const library : {SIM "/v9", SIM "/cuda"}) {
-            fs::copy(library, m_root + "/work/" + fs::path(library).filename().string(),
+            fs::copy(library, m_root + "/job/" + fs::path(library).filename().string(),
                      fs::copy_options::recursive | fs::copy_options::copy_symlinks);
         }
     }
@@ -101,7 +101,7 @@ class CleanMachine {
         std::vector<std::string> argv = {"chroot", m_root};
         argv.insert(argv.end(), arguments.begin(), arguments.end());
         return run_child(
-            argv, {.environment = {{"LD_LIBRARY_PATH", "/work/v9:/work/cuda"}, {"CUDNN_TUNE_BUDGET", k_ample_budget}}});
+            argv, {.environment = {{"LD_LIBRARY_PATH", "/job/v9:/job/cuda"}, {"CUDNN_TUNE_BUDGET", k_ample_budget}}});
     }
     // Everything that is there, apart from what dpkg and ldconfig keep for themselves.
     [[nodiscard]] std::vector<std::string> files() const {
@@ -151,19 +151,19 @@ TEST_F(Packages, WorkOnACleanMachineAndLeaveNothingWhenRemoved) {
     std::string said[2];
     for (std::string& text : said) {
         const ChildResult result = machine.run(
-            {"/usr/bin/cudnn-tune", "run", "--cache", "/work/cache.jsonl", "--stats", "--", "/work/program", "get=8"});
+            {"/usr/bin/cudnn-tune", "run", "--cache", "/job/cache.jsonl", "--stats", "--", "/job/program", "get=8"});
         EXPECT_EQ(result.exit_code, 0) << describe(result);
         text = result.err;
     }
     EXPECT_THAT(said[0], HasSubstr("asked=1 hits=0 measured=1 "));
     EXPECT_THAT(said[1], HasSubstr("asked=1 hits=1 measured=0 "));
-    const ChildResult listed = machine.run({"/usr/bin/cudnn-tune", "list", "--json", "/work/cache.jsonl"});
+    const ChildResult listed = machine.run({"/usr/bin/cudnn-tune", "list", "--json", "/job/cache.jsonl"});
     EXPECT_THAT(listed.out, HasSubstr("gpu=Simulated GPU")) << describe(listed);
 
     const ChildResult removed = machine.dpkg({"--purge", "cudnn-tune"});
     EXPECT_EQ(removed.exit_code, 0) << describe(removed);
     std::vector<std::string> left = machine.files();
-    std::erase_if(left, [](const std::string& path) { return path.starts_with("/work/cache.jsonl"); });
+    std::erase_if(left, [](const std::string& path) { return path.starts_with("/job/cache.jsonl"); });
     EXPECT_EQ(left, before);
 }
 
