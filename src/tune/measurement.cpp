@@ -196,6 +196,7 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
         }
         cache::Record record = record_in_heuristic_order(question.key(), std::move(candidates));
         record.revision = known != nullptr ? known->revision + 1 : 1;
+        record.denied = known != nullptr ? known->denied : std::vector<key::Choice>();
         return record;
     }
     const Digest digest = question.key().digest();
