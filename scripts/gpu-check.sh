@@ -48,7 +48,7 @@ done
 if [ -n "$stage" ]; then
     set -e
     [ "$root" != "$here" ] || fail "this copy is staged already"
-    mkdir -p "$stage"/{bin,lib,benchmarks/{shapes,selection}}
+    mkdir -p "$stage"/{bin,lib,examples,benchmarks/{shapes,selection}}
     cp "$root"/build/bin/{cudnn-tune,cudnn-tune-replay,legacy_client,selection} "$stage/bin"
     [ ! -x "$root/build/bin/micro" ] || cp "$root/build/bin/micro" "$stage/bin"
     cp "$root"/build/lib/libcudnn_tune{,_engine}.so "$stage/lib"
@@ -56,6 +56,8 @@ if [ -n "$stage" ]; then
     cp "$root"/benchmarks/*.py "$stage/benchmarks"
     cp "$root"/benchmarks/shapes/*.csv "$stage/benchmarks/shapes"
     cp "$root"/benchmarks/selection/*.py "$stage/benchmarks/selection"
+    cp "$root"/examples/*.py "$stage/examples"
+    cp "$here"/gpu-walkthrough.sh "$stage"
     cp "$here"/gpu-check{,-graph,-upgrade,-selection}.sh "$here"/{report,graph_report,upgrade_report}.py "$stage"
     bytes=$(du -sb "$stage" | cut -f 1)
     [ "$bytes" -lt $most_stage_bytes ] || fail "$stage takes $bytes bytes: more than $most_stage_bytes"

@@ -6,12 +6,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 
 #include "util/clock.hpp"
 
@@ -168,6 +171,27 @@ std::string find_program(const std::string& name) {
         }
         folders.remove_prefix(end + 1);
     }
+}
+
+std::string shell_line(const std::vector<std::string>& words) {
+    const auto is_plain = [](unsigned char c) {
+        return std::isalnum(c) != 0 ||
+               std::string_view("-_./=:,+@%").find(static_cast<char>(c)) != std::string_view::npos;
+    };
+    std::string line;
+    for (const std::string& word : words) {
+        line += line.empty() ? "" : " ";
+        if (!word.empty() && std::ranges::all_of(word, is_plain)) {
+            line += word;
+            continue;
+        }
+        line += '\'';
+        for (const char c : word) {
+            line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+        }
+        line += '\'';
+    }
+    return line;
 }
 
 }  // namespace cudnn_tune::cli

@@ -37,4 +37,7 @@ void change_environment(const EnvironmentChanges&);
 // The path that execvp would take; empty if there is none.
 [[nodiscard]] std::string find_program(const std::string& name);
 
+// The words in a form that a shell takes back.
+[[nodiscard]] std::string shell_line(const std::vector<std::string>& words);
+
 }  // namespace cudnn_tune::cli

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/child_process.hpp"
 #include "cli/command.hpp"
 #include "cli/doctor_report.hpp"
 #include "cli/terminal.hpp"
@@ -17,33 +18,13 @@ struct Options {
     bool as_json = false;
 };
 
-// In a form that a shell takes back.
-std::string quoted(const std::string& word) {
-    const bool is_plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
-        return std::isalnum(c) != 0 ||
-               std::string_view("-_./=:,+@%").find(static_cast<char>(c)) != std::string_view::npos;
-    });
-    if (is_plain) {
-        return word;
-    }
-    std::string text = "'";
-    for (const char c : word) {
-        text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    }
-    return text + "'";
-}
-
 std::string next_command(const Checks& checks, const std::string& cache, const std::vector<std::string>& program) {
     const auto bad = std::ranges::find(checks, CheckState::problem, &Check::state);
     if (bad != checks.end() && !bad->fix.empty()) {
         return "first: " + bad->fix;
     }
-    std::string command =
-        "cudnn-tune run --stats --cache " + quoted(cache.empty() ? "cudnn-tune.jsonl" : cache) + " --";
-    for (const std::string& word : program) {
-        command += " " + quoted(word);
-    }
-    return "next: " + command + (program.empty() ? " PROGRAM" : "");
+    return "next: cudnn-tune run --stats --cache " + shell_line({cache.empty() ? "cudnn-tune.jsonl" : cache}) + " -- " +
+           (program.empty() ? "PROGRAM" : shell_line(program));
 }
 
 Style style_of(CheckState state) {

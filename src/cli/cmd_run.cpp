@@ -49,10 +49,10 @@ class Remote {
 void print_statistics(const CountedRun& run, const std::optional<std::string>& cache,
                       const std::vector<std::string>& program) {
     std::fprintf(stderr, "cudnn-tune: summary %s\n", run.counts.summary(cache ? mean_tuning_s(*cache) : 0).c_str());
-    // Without a cache, or switched off, the library is not asked by design.
-    if (cache && run.counts.get("asked") == 0 && run.counts.get("compile_asked") == 0) {
+    // Without a cache, or switched off, the library is not asked by design; what failed may have done so before.
+    if (cache && run.wait_status == 0 && run.counts.get("asked") == 0 && run.counts.get("compile_asked") == 0) {
         std::fprintf(stderr, "cudnn-tune: nothing was asked; cudnn-tune doctor -- %s looks for the reason\n",
-                     program.front().c_str());
+                     shell_line(program).c_str());
     }
 }
 

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // cudnn-tune tune: measures problems outside of any job.
-#include <unistd.h>
-
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
-#include "cli/tuning.hpp"
+#include "cli/run_setup.hpp"
+#include "cli/tuning_progress.hpp"
 #include "cli/words.hpp"
 
 namespace cudnn_tune::cli {
@@ -24,15 +20,6 @@ struct Options {
     bool lists_only = false;
     bool is_json = false;
 };
-
-std::string absolute_cache_path(const std::string& given) {
-    const char* const variable = std::getenv("CUDNN_TUNE_CACHE");
-    const std::string path = !given.empty() ? given : variable != nullptr ? variable : "";
-    if (path.empty()) {
-        throw Failure(k_exit_usage, "no cache file is named; give one with --cache or set CUDNN_TUNE_CACHE");
-    }
-    return std::filesystem::absolute(path).lexically_normal().string();
-}
 
 std::vector<TuningProblem> read_problems(const Options& options, const std::string& cache_path) {
     std::vector<TuningProblem> problems;
@@ -63,35 +50,6 @@ std::vector<TuningProblem> read_problems(const Options& options, const std::stri
     }
     order_for_tuning(problems);
     return problems;
-}
-
-std::string time_left_text(const TuningState& state) {
-    if (state.nb_done == 0) {
-        return "";
-    }
-    const double left_s =
-        state.seconds / static_cast<double>(state.nb_done) * static_cast<double>(state.nb_problems - state.nb_done);
-    const int seconds = static_cast<int>(left_s + 0.5);
-    char text[64];
-    std::snprintf(text, sizeof text, ", about %d:%02d left", seconds / 60, seconds % 60);
-    return text;
-}
-
-std::string gain_text(const TuningState& state) { return state.gain() > 0 ? ", gain " + ratio_text(state.gain()) : ""; }
-
-// One line that is written over, on a terminal; elsewhere nothing.
-void draw_progress(const TuningState& state) {
-    constexpr std::size_t bar_width = 20;
-    const std::size_t done = state.nb_problems > 0 ? bar_width * state.nb_done / state.nb_problems : bar_width;
-    const std::string bar = std::string(done, '#') + std::string(bar_width - done, '.');
-    std::string line = "[" + bar + "] " + std::to_string(state.nb_done) + "/" + std::to_string(state.nb_problems) +
-                       time_left_text(state) + gain_text(state) + "  " + state.current;
-    constexpr std::size_t terminal_width = 100;
-    if (line.size() > terminal_width) {
-        line.resize(terminal_width);
-    }
-    std::fprintf(stderr, "\r\033[K%s%s", line.c_str(), state.current.empty() ? "\r\033[K" : "");
-    std::fflush(stderr);
 }
 
 std::string json_of(const TuningState& state) {
@@ -144,7 +102,7 @@ std::string text_of(const TuningState& state) {
 }
 
 void tune(Options options) {
-    options.request.cache_path = absolute_cache_path(options.cache);
+    options.request.cache_path = cache_path_of(options.cache);
     options.request.problems = read_problems(options, options.request.cache_path);
     if (options.lists_only) {
         for (const TuningProblem& problem : options.request.problems) {
@@ -156,12 +114,7 @@ void tune(Options options) {
         print(options.is_json ? json_of({}) : "Nothing waits to be measured\n");
         return;
     }
-    const bool draws = ::isatty(STDERR_FILENO) == 1;
-    const TuningState state = run_tuning(options.request, [draws](const TuningState& now) {
-        if (draws) {
-            draw_progress(now);
-        }
-    });
+    const TuningState state = run_tuning_visibly(options.request);
     print(options.is_json ? json_of(state) : text_of(state));
     if (state.is_interrupted) {
         throw Failure(k_exit_interrupted, "interrupted");
@@ -176,11 +129,9 @@ void tune(Options options) {
 void add_tune(CLI::App& app) {
     const auto options = std::make_shared<Options>();
     CLI::App* const command = app.add_subcommand("tune", "Measure problems outside of any job, on all GPUs");
-    command->description(
-        "Measures problems outside of any job: those that a cache file waits for (met in mode record or read, or when "
-        "the "
-        "budget was spent), those of a shapes file, or those of a cache that was made on another GPU.");
     command->footer(
+        "Without --shapes or --like: what the cache file waits for (met in mode record or read, or when a job's time\n"
+        "for measuring was spent). The largest expected saving comes first.\n"
         "Ctrl-C keeps what was measured; the same command then goes on with the rest. Exit status: 0, also if some\n"
         "problems cannot be measured; 1 if none can; 130 after Ctrl-C.\n"
         "Example: cudnn-tune tune --cache ~/.cache/cudnn-tune.jsonl --effort exhaustive --time-limit 600");

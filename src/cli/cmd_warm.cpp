@@ -11,9 +11,10 @@
 #include "cli/cache_contents.hpp"
 #include "cli/cache_statistics.hpp"
 #include "cli/command.hpp"
+#include "cli/cudnn_use.hpp"
 #include "cli/run_setup.hpp"
 #include "cli/text_table.hpp"
-#include "cli/tuning.hpp"
+#include "cli/tuning_progress.hpp"
 #include "cli/words.hpp"
 
 namespace cudnn_tune::cli {
@@ -60,12 +61,18 @@ Tuned tune_outside(const Options& options, const std::string& cache) {
     request.cache_path = cache;
     request.problems = problems_of_cache(cache, WhichEntries::waiting);
     request.effort = options.setup.effort;
+    request.cudnn = look_at_program(options.program).cudnn;
     request.time_limit_s = options.time_limit_s;
     order_for_tuning(request.problems);
     if (request.problems.empty()) {
         return {};
     }
-    const TuningState state = run_tuning(request, [](const TuningState&) {});
+    const TuningState state = run_tuning_visibly(request);
+    if (state.nb_elsewhere > 0) {
+        warn(std::to_string(state.nb_elsewhere) +
+             " problems were met with another GPU, cuDNN or TF32 setting than measuring finds here; --in-program "
+             "measures them");
+    }
     for (const TuningFailure& failure : state.failures) {
         warn("not measured: " + failure.problem + " (" + failure.api + "): " + failure.why);
     }
@@ -94,21 +101,23 @@ std::string text_of(const CountedRun& first, const CountedRun& last) {
     const auto count = [&](const char* name, const char* counter) {
         add(name, std::to_string(first.counts.get(counter)), std::to_string(last.counts.get(counter)));
     };
-    add("time", duration_text(first.took_ns), duration_text(last.took_ns));
+    add("time of the program", duration_text(first.took_ns), duration_text(last.took_ns));
     count("questions", "asked");
     count("answered from the cache", "hits");
-    add("left to the library", std::to_string(first.counts.misses()), std::to_string(last.counts.misses()));
-    count("run-time compilations", "compile_asked");
-    count("of them kept ones", "compile_saved");
+    add("left to cuDNN", std::to_string(first.counts.misses()), std::to_string(last.counts.misses()));
+    if (first.counts.get("compile_asked") + last.counts.get("compile_asked") > 0) {
+        count("run-time compilations", "compile_asked");
+        count("answered from the cache", "compile_saved");
+    }
     return table.text();
 }
 
 void warm(const Options& options) {
-    const std::string cache = cache_path_of(options.setup);
+    const std::string cache = cache_path_of(options.setup.cache);
     say("1/3: " + options.program.front() + " runs as it is; what it asks is noted");
     const CountedRun first = run_in(options, "record");
     if (first.counts.get("asked") == 0 && first.counts.get("compile_asked") == 0) {
-        throw Failure(k_exit_failed, "the program asked nothing; cudnn-tune doctor -- " + options.program.front() +
+        throw Failure(k_exit_failed, "the program asked nothing; cudnn-tune doctor -- " + shell_line(options.program) +
                                          " looks for the reason");
     }
     say("2/3: measuring");
@@ -136,10 +145,11 @@ void warm(const Options& options) {
     std::string text = text_of(first, last) + std::to_string(tuned.nb_measured) + " problems measured in " +
                        duration_text(static_cast<std::int64_t>(tuned.seconds * 1e9));
     if (totals.nb_compared > 0) {
-        text += "; all of the cache once: " + duration_text(totals.tuned_ns) + " instead of " +
+        text += "\nEach problem of the cache once: " + duration_text(totals.tuned_ns) + " instead of " +
                 duration_text(totals.heuristic_ns);
     }
-    print(text + "\nnext: cudnn-tune run --mode read --cache " + cache + " -- " + options.program.front() + " …\n");
+    print(text + "\nnext: cudnn-tune run --mode read --cache " + shell_line({cache}) + " -- " +
+          shell_line(options.program) + "\n");
 }
 
 }  // namespace

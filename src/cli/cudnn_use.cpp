@@ -110,6 +110,7 @@ void look_at_elf(const ElfFile& elf, ProgramReport& report) {
     report.missing = closure.missing;
     for (const std::string& file : closure.files) {
         if (is_cudnn_name(file)) {
+            report.cudnn = fs::path(file).filename().string().starts_with("libcudnn.so") ? file : report.cudnn;
             continue;
         }
         if (const CudnnUse use = cudnn_use_of(file); use != CudnnUse::none) {
@@ -159,6 +160,7 @@ ProgramReport look_at_program(const std::vector<std::string>& argv) {
         PythonInstallation found = look_at_python(python);
         program = found.executable.empty() ? program : found.executable;
         report.users = std::move(found.users);
+        report.cudnn = std::move(found.cudnn);
     }
     std::error_code error;
     const fs::path real = fs::canonical(program, error);

@@ -32,6 +32,7 @@ struct ProgramReport {
     std::string out_of_reach;          // why LD_PRELOAD does nothing at all; empty if it works
     std::vector<std::string> missing;  // libraries that the loader does not find
     std::vector<CudnnUser> users;
+    std::string cudnn;  // the file of the library that it would use, as far as that can be told
 };
 
 // argv[0] is searched in PATH. Starts the dynamic loader in its listing mode, and a Python interpreter to ask for its

@@ -76,10 +76,10 @@ std::vector<std::string> program_of(const std::string& command, std::vector<std:
 }
 
 // The program may change its folder before it uses cuDNN, and its children run elsewhere.
-std::string cache_path_of(const RunSetup& setup) {
-    const std::string path = setup.cache.empty() ? variable("CUDNN_TUNE_CACHE") : setup.cache;
+std::string cache_path_of(const std::string& option) {
+    const std::string path = option.empty() ? variable("CUDNN_TUNE_CACHE") : option;
     if (path.empty()) {
-        throw Failure(k_exit_run,
+        throw Failure(k_exit_usage,
                       "no cache file is named; give one, for example --cache ~/.cache/cudnn-tune.jsonl, or set "
                       "CUDNN_TUNE_CACHE");
     }
@@ -116,7 +116,7 @@ EnvironmentChanges environment_for(const RunSetup& setup) {
     }
     const bool is_off = mode_of(setup) == name_of(Mode::off);
     if (!is_off || !setup.cache.empty() || !variable("CUDNN_TUNE_CACHE").empty()) {
-        changes["CUDNN_TUNE_CACHE"] = cache_path_of(setup);
+        changes["CUDNN_TUNE_CACHE"] = cache_path_of(setup.cache);
     }
     changes["LD_PRELOAD"] = preload_list(variable("LD_PRELOAD"), *shim);
     return changes;

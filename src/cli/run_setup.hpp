@@ -31,8 +31,9 @@ struct RunSetup {
 // The mode that the program will have; empty: the default.
 [[nodiscard]] std::string mode_of(const RunSetup&);
 
-// The absolute path that `setup` means; throws Failure (k_exit_run) if none is named.
-[[nodiscard]] std::string cache_path_of(const RunSetup&);
+// The absolute path of the cache file that an option names; empty: $CUDNN_TUNE_CACHE. Throws Failure (k_exit_usage) if
+// neither names one. Warns if nothing can be kept there.
+[[nodiscard]] std::string cache_path_of(const std::string& option);
 
 // With the exit status that env(1) has for it.
 [[nodiscard]] Failure failure_of(const Error&);

@@ -32,12 +32,14 @@ std::string_view code_of(Style style) {
 
 }  // namespace
 
-std::size_t output_width() {
-    if (::isatty(STDOUT_FILENO) == 0) {
+std::size_t output_width() { return terminal_width(STDOUT_FILENO); }
+
+std::size_t terminal_width(int descriptor) {
+    if (::isatty(descriptor) == 0) {
         return k_no_width;
     }
     winsize size{};
-    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
         return size.ws_col;
     }
     constexpr std::size_t usual_width = 80;

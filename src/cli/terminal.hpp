@@ -14,6 +14,8 @@ inline constexpr std::size_t k_no_width = SIZE_MAX;
 
 // Columns of the terminal; k_no_width if standard output is none.
 [[nodiscard]] std::size_t output_width();
+// The same of any descriptor; never 0.
+[[nodiscard]] std::size_t terminal_width(int descriptor);
 // A terminal, and neither NO_COLOR (https://no-color.org) nor TERM=dumb is set.
 [[nodiscard]] bool output_has_colour();
 

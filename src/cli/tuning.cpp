@@ -101,9 +101,9 @@ class Tuning {
                 break;
             }
             give_out();
+            m_progress(m_state);
             wait();
             collect();
-            m_progress(m_state);
         }
         m_state.current.clear();
         m_state.seconds = seconds_now() - started_s;

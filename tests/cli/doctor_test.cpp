@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/cudnn_use.hpp"
 #include "cli/elf_file.hpp"
 #include "cli/python_packages.hpp"
 #include "tool_runner.hpp"
@@ -207,6 +208,22 @@ TEST(CudnnUse, OfAPythonProgramIsThatOfItsPackages) {
         ASSERT_FALSE(texts.empty());
         EXPECT_THAT(texts[0], HasSubstr("ok: PyTorch is linked with cuDNN: caught by LD_PRELOAD"));
     }
+}
+
+// What measures for a program has to load the cuDNN that the program loads, or its answers fit nothing.
+TEST(CudnnUse, TellsWhichLibraryAProgramWouldLoad) {
+    Folder folder;
+    compile(folder, "linked", "int cudnnGetVersion(void); int main(void) { return cudnnGetVersion() == 0; }\n",
+            {SIM "/v9/libcudnn.so.9", "-Wl,-rpath," SIM "/v9"});
+    EXPECT_EQ(cli::look_at_program({folder.path("linked")}).cudnn, SIM "/v9/libcudnn.so.9");
+    const std::string package = folder.path("nvidia/cudnn/lib/libcudnn.so.9");
+    fs::create_directories(fs::path(package).parent_path());
+    fs::copy_file(SIM "/v9/libcudnn.so.9", package);
+    testing::write_text(folder.path("python"),
+                        "#!/bin/sh\nPYTHONPATH=" + folder.path() + " exec /usr/bin/python3 \"$@\"\n");
+    fs::permissions(folder.path("python"), fs::perms::owner_all);
+    EXPECT_EQ(cli::look_at_program({folder.path("python"), "train.py"}).cudnn, package);
+    EXPECT_EQ(cli::look_at_program({"/bin/sh"}).cudnn, "");
 }
 
 TEST(CudnnUse, ReadsDamagedFilesWithoutHarm) {

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/terminal.hpp"
+#include "cli/tuning_progress.hpp"
 #include "support/sim_script.hpp"
 #include "tool_runner.hpp"
 
@@ -33,6 +35,37 @@ nlohmann::json tune(std::vector<std::string> arguments, const testing::ChildOpti
     const auto result = run_tool(arguments, options);
     EXPECT_TRUE(result.exit_code == 0 || result.exit_code == 1) << describe(result);
     return nlohmann::json::parse(result.out, nullptr, /*allow_exceptions=*/false);
+}
+
+TEST(TuningProgress, IsOneLineThatFitsTheTerminal) {
+    cli::TuningState state;
+    state.nb_problems = 40;
+    state.nb_done = 10;
+    state.seconds = 25;
+    state.heuristic_ns = 300;
+    state.tuned_ns = 200;
+    state.current = "fwd x=f16[64,256,56,56]:nhwc";
+    EXPECT_EQ(cli::progress_line(state, 200),
+              "[#####...............] 10/40  1:15 left, gain 1.50  fwd x=f16[64,256,56,56]:nhwc");
+    for (const std::size_t width : {80, 60, 40, 20, 1}) {
+        EXPECT_LE(cli::width_of(cli::progress_line(state, width)), width);
+    }
+}
+
+TEST(TuningProgress, IsWrittenOverOnATerminalOnly) {
+    const Folder folder;
+    testing::write_text(folder.path("shapes.csv"), shapes(3));
+    const std::vector<std::string> arguments = {"tune", "--shapes", folder.path("shapes.csv"), "--cache",
+                                                folder.path("c")};
+    const std::string shown = testing::run_on_terminal(arguments, 50, k_simulated);
+    EXPECT_THAT(shown, HasSubstr("\033[K[....................] 0/3  "));
+    EXPECT_THAT(shown, HasSubstr("] 2/3"));
+    for (std::size_t at = shown.find("\033[K["); at != std::string::npos; at = shown.find("\033[K[", at + 1)) {
+        const std::string line = shown.substr(at + 3, shown.find('\033', at + 1) - at - 3);
+        EXPECT_LT(cli::width_of(line), 50U) << line;
+    }
+    EXPECT_EQ(run_tool({"tune", "--shapes", folder.path("shapes.csv"), "--cache", folder.path("d")}, k_simulated).err,
+              "");
 }
 
 TEST(Tune, MeasuresShapesForBothApisAndNothingTwice) {

@@ -64,7 +64,7 @@ TEST_F(Warm, ShowsTheDifferenceAndTheNextCommand) {
     const auto result = warm({}, client());
     ASSERT_EQ(result.exit_code, 0) << describe(result);
     EXPECT_THAT(result.out, ::testing::ContainsRegex("answered from the cache +0 +6\n"));
-    EXPECT_THAT(result.out, ::testing::ContainsRegex("left to the library +6 +0\n"));
+    EXPECT_THAT(result.out, ::testing::ContainsRegex("left to cuDNN +6 +0\n"));
     EXPECT_THAT(result.out, HasSubstr("\nnext: cudnn-tune run --mode read --cache " + m_folder.path("c") + " -- "));
     EXPECT_THAT(result.err, HasSubstr("cudnn-tune: 1/3: "));
 }
@@ -91,7 +91,7 @@ TEST_F(Warm, SaysThatTheProgramFailsOrAsksNothing) {
     EXPECT_EQ(result.out, "");
     EXPECT_THAT(result.err, HasSubstr("hello\n"));
     EXPECT_THAT(result.err,
-                HasSubstr("cudnn-tune: error: the program asked nothing; cudnn-tune doctor -- /bin/echo looks"));
+                HasSubstr("cudnn-tune: error: the program asked nothing; cudnn-tune doctor -- /bin/echo hello looks"));
     EXPECT_EQ(warm({}, {"no-such-program"}).exit_code, 127);
 }
 
