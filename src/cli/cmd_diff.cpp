@@ -9,6 +9,7 @@
 #include "cli/command.hpp"
 #include "cli/entry_filter.hpp"
 #include "cli/entry_summary.hpp"
+#include "cli/problem_words.hpp"
 #include "cli/text_table.hpp"
 #include "cli/words.hpp"
 
@@ -77,8 +78,8 @@ class Differences {
                                           : side->choice;
         };
         const auto time = [](const Side* side) { return duration_text(side == nullptr ? -1 : side->time_ns); };
-        m_table.add({short_digest(digest), words(a), time(a), words(b), time(b),
-                     Cell(ratio_text(ratio), style_of_ratio(ratio)), record.key.problem + " " + record.key.api});
+        m_table.add({short_digest(digest), words(a), words(b), time(a), time(b),
+                     Cell(ratio_text(ratio), style_of_ratio(ratio)), problem_cell(record.key)});
         if (++m_nb_rows == k_page_rows) {
             finish_page();
         }
@@ -102,13 +103,13 @@ class Differences {
     static constexpr std::size_t k_page_rows = 1000;
 
     static std::vector<Column> columns() {
-        return {{"DIGEST"},
-                {"A", Align::left, Fit::cut, 6},
-                {"TIME", Align::right},
-                {"B", Align::left, Fit::cut, 6},
-                {"TIME", Align::right},
+        return {{"DIGEST", Align::left, Fit::cut},
+                {"CHOICE IN A", Align::left, Fit::optional},
+                {"CHOICE IN B", Align::left, Fit::optional},
+                {"A", Align::right},
+                {"B", Align::right},
                 {"A/B", Align::right},
-                {"PROBLEM", Align::left, Fit::cut, 12}};
+                {"PROBLEM", Align::left, Fit::cut, 6, 34}};
     }
     void finish_page() {
         if (!m_table.empty()) {

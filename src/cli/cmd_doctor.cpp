@@ -9,6 +9,7 @@
 #include "cli/command.hpp"
 #include "cli/doctor_report.hpp"
 #include "cli/terminal.hpp"
+#include "cli/text_table.hpp"
 
 namespace cudnn_tune::cli {
 namespace {
@@ -61,13 +62,14 @@ void doctor(const Options& options, const std::vector<std::string>& program) {
         }
         print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
     } else {
-        std::string text;
+        TextTable table({{""}, {"", Align::left, Fit::optional}, {"", Align::left, Fit::wrapped, 16, 40}});
         for (const Check& check : checks) {
-            const std::string state = name_of(check.state);
-            text += styled(state, style_of(check.state)) + std::string(9 - state.size(), ' ') + printable(check.what) +
-                    (check.fix.empty() ? "" : "\n         -> " + printable(check.fix)) + "\n";
+            table.add({Cell(name_of(check.state), style_of(check.state)), check.id, check.what});
+            if (!check.fix.empty()) {
+                table.add({"", "", "-> " + check.fix});
+            }
         }
-        print(text + printable(next) + "\n");
+        print(table.text() + printable(next) + "\n");
     }
     if (!is_well) {
         throw Finished(k_exit_failed);

@@ -10,6 +10,7 @@
 #include "cli/entry_filter.hpp"
 #include "cli/entry_summary.hpp"
 #include "cli/kernel_files.hpp"
+#include "cli/problem_words.hpp"
 #include "cli/text_table.hpp"
 #include "cli/words.hpp"
 #include "key/problem_text.hpp"
@@ -40,8 +41,8 @@ class Listing {
             finish_page();
             if (record.key.environment != m_environment) {
                 m_environment = record.key.environment;
-                print((m_has_printed ? "\n" : "") + styled(printable(environment_words(m_environment)), Style::bold) +
-                      "\n");
+                const std::string title = cut(printable(environment_words(m_environment)), output_width());
+                print((m_has_printed ? "\n" : "") + styled(title, Style::bold) + "\n");
                 m_has_printed = true;
             }
         }
@@ -52,11 +53,11 @@ class Listing {
         const auto time = [](const cache::Candidate* candidate) {
             return candidate == nullptr ? std::string("-") : duration_text(candidate->time_ns);
         };
-        m_table.add({short_digest(entry.digest), cache::name_of(record.status), choice(summary.heuristic),
-                     time(summary.heuristic), choice(summary.tuned), time(summary.tuned),
-                     Cell(ratio_text(summary.ratio), style_of_ratio(summary.ratio)),
+        m_table.add({short_digest(entry.digest), cache::name_of(record.status), time(summary.heuristic),
+                     time(summary.tuned), Cell(ratio_text(summary.ratio), style_of_ratio(summary.ratio)),
+                     choice(summary.tuned), choice(summary.heuristic),
                      std::to_string(summary.nb_measured) + "/" + std::to_string(record.candidates.size()),
-                     record.key.problem + " " + record.key.api});
+                     problem_cell(record.key)});
         m_nb_rows += 1;
     }
 
@@ -70,15 +71,15 @@ class Listing {
 
   private:
     static std::vector<Column> columns() {
-        return {{"DIGEST"},
-                {"STATUS"},
-                {"HEURISTIC", Align::left, Fit::cut, 6},
-                {"TIME", Align::right},
-                {"TUNED", Align::left, Fit::cut, 6},
-                {"TIME", Align::right},
+        return {{"DIGEST", Align::left, Fit::cut},
+                {"STATUS", Align::left, Fit::optional},
+                {"HEURISTIC", Align::right, Fit::optional},
+                {"TUNED", Align::right},
                 {"RATIO", Align::right},
+                {"CHOICE", Align::left, Fit::optional},
+                {"INSTEAD OF", Align::left, Fit::optional},
                 {"MEASURED", Align::right, Fit::optional},
-                {"PROBLEM", Align::left, Fit::cut, 12}};
+                {"PROBLEM", Align::left, Fit::cut, 8, 34}};
     }
 
     TextTable m_table{columns()};
@@ -232,7 +233,10 @@ void add_list(CLI::App& app) {
     const auto options = std::make_shared<Options>();
     CLI::App* const command = app.add_subcommand("list", "List the entries of a cache file");
     command->footer(
-        "RATIO is the time of the heuristic's choice over that of the tuned one; MEASURED, of how many candidates.\n"
+        "HEURISTIC and TUNED are the times of cuDNN's own choice and of the tuned one, RATIO the first over the "
+        "second;\n"
+        "CHOICE is the tuned one, INSTEAD OF cuDNN's own; MEASURED, how many of the candidates ran. A narrow terminal\n"
+        "gets fewer columns.\n"
         "Examples: cudnn-tune list ~/.cache/cudnn-tune.jsonl\n"
         "          cudnn-tune list cache.jsonl --biggest-gain --limit 5 --direction bwd_filter");
     command->add_option("FILE", options->path, "The cache file")->required();
@@ -248,7 +252,7 @@ void add_list(CLI::App& app) {
     command->add_option("--limit", options->limit, "At most so many (default: all; 20 of the two orders above)")
         ->type_name("N")
         ->check(CLI::PositiveNumber);
-    command->add_flag("--json", options->as_json, "A JSON array, times in microseconds");
+    command->add_flag("--json", options->as_json, "A JSON array, an entry a line, times in microseconds");
     command->callback([options] {
         if (options->kernels && !options->filter.empty()) {
             throw Failure(k_exit_usage, "list --kernels cannot choose by properties of entries");

@@ -7,6 +7,7 @@
 #include "cache/record_codec.hpp"
 #include "cli/cache_contents.hpp"
 #include "cli/command.hpp"
+#include "cli/problem_words.hpp"
 #include "cli/regression.hpp"
 #include "cli/text_table.hpp"
 #include "cli/words.hpp"
@@ -100,19 +101,18 @@ std::string table_text(const Comparison& comparison, const Keys& keys) {
     TextTable table({{"RATIO", Align::right},
                      {"BEFORE", Align::right},
                      {"AFTER", Align::right},
-                     {"CUDNN BEFORE"},
-                     {"AFTER"},
-                     {"CHOICE BEFORE", Align::left, Fit::cut, 6},
-                     {"AFTER", Align::left, Fit::cut, 6},
-                     {"DIGEST AFTER"},
-                     {"PROBLEM", Align::left, Fit::cut, 12}});
+                     {"CUDNN BEFORE", Align::left, Fit::optional},
+                     {"CUDNN AFTER", Align::left, Fit::optional},
+                     {"CHOICE BEFORE", Align::left, Fit::optional},
+                     {"CHOICE AFTER", Align::left, Fit::optional},
+                     {"DIGEST AFTER", Align::left, Fit::optional},
+                     {"PROBLEM", Align::left, Fit::cut, 8, 34}});
     for (const Change& change : comparison.slower) {
         const key::KeyText& key = keys.at(change.after.digest);
         table.add({ratio_text(change.ratio()), duration_text(change.before.tuned.time_ns),
                    duration_text(change.after.tuned.time_ns), version_text(change.before.cudnn_version),
                    version_text(change.after.cudnn_version), cache::to_text(change.before.tuned.choice),
-                   cache::to_text(change.after.tuned.choice), short_digest(change.after.digest),
-                   key.problem + " " + key.api});
+                   cache::to_text(change.after.tuned.choice), short_digest(change.after.digest), problem_cell(key)});
     }
     return table.text();
 }

@@ -56,9 +56,9 @@ std::string revisions_text(const std::vector<Revision>& revisions) {
     TextTable table({{"REVISION", Align::right},
                      {"STATUS"},
                      {"TUNED", Align::left, Fit::cut},
-                     {"WHEN"},
-                     {"BY", Align::left, Fit::wrapped},
-                     {"LINE", Align::right}});
+                     {"WHEN", Align::left, Fit::optional},
+                     {"BY", Align::left, Fit::optional},
+                     {"LINE", Align::right, Fit::optional}});
     for (const Revision& each : revisions) {
         table.add({std::to_string(each.number) + (each.in_force ? " *" : "  "), each.status, each.tuned, each.when,
                    each.by, std::to_string(each.line)});
@@ -66,37 +66,46 @@ std::string revisions_text(const std::vector<Revision>& revisions) {
     return "\n" + table.text() + "* in force\n";
 }
 
+// An engine's number and knobs are its name already.
+std::string algorithm_and_remarks(const cache::Record& record, const cache::Candidate& candidate,
+                                  key::Direction direction) {
+    const bool is_legacy = std::holds_alternative<cache::LegacyChoice>(candidate.choice);
+    const std::string remarks = remarks_text(record, candidate);
+    return (is_legacy ? choice_text(candidate.choice, direction) + (remarks.empty() ? "" : "; ") : "") + remarks;
+}
+
 void print_entry(const Options& options, const Entry& entry) {
     const cache::Record& record = entry.record;
     const EntrySummary summary = summarize(record);
     const key::Direction direction = direction_of(record.key);
     const Result<key::Environment> environment = key::parse_environment(record.key.environment);
-    const auto line = [](const char* title, const std::string& words) { return title + printable(words) + "\n"; };
-    std::string text = line("digest       ", to_hex(entry.digest) + ", revision " + std::to_string(record.revision)) +
-                       line("status       ", std::string(cache::name_of(record.status)) + " " + record.when + " by " +
-                                                 record.by + ", in " + duration_text(record.tuning_ns)) +
-                       line("problem      ", record.key.problem) + line("api          ", record.key.api) +
-                       line("environment  ", environment ? environment_text(*environment) : record.key.environment);
+    std::string text =
+        facts_text({{"digest", to_hex(entry.digest) + ", revision " + std::to_string(record.revision)},
+                    {"status", std::string(cache::name_of(record.status)) + " " + record.when + " by " + record.by +
+                                   ", in " + duration_text(record.tuning_ns)},
+                    {"problem", record.key.problem},
+                    {"api", record.key.api},
+                    {"environment", environment ? environment_text(*environment) : record.key.environment}});
+    // CANDIDATE is what pin and deny take, so it is the last to be shortened.
     TextTable table({{"#", Align::right},
-                     {"CANDIDATE", Align::left, Fit::cut},
+                     {"CANDIDATE", Align::left, Fit::cut, 8, 48},
                      {"TIME", Align::right},
-                     {"TO FASTEST", Align::right},
-                     {"SPREAD", Align::right},
+                     {"TO FASTEST", Align::right, Fit::optional},
+                     {"WORKSPACE", Align::right, Fit::optional},
+                     {"SPREAD", Align::right, Fit::optional},
+                     {"BUILD", Align::right, Fit::optional},
                      {"SAMPLES", Align::right, Fit::optional},
-                     {"WORKSPACE", Align::right},
-                     {"BUILD", Align::right},
-                     {"WHAT IT IS", Align::left, Fit::wrapped, 12},
-                     {"REMARKS", Align::left, Fit::wrapped, 16}});
+                     {"REMARKS", Align::left, Fit::wrapped, 8, 22}});
     for (const cache::Candidate& candidate : record.candidates) {
         const bool has_fastest = candidate.measured() && summary.fastest->time_ns > 0;
         const double to_fastest =
             has_fastest ? static_cast<double>(candidate.time_ns) / static_cast<double>(summary.fastest->time_ns) : 0;
+        const char* const mark = summary.heuristic == nullptr ? "" : &candidate == summary.heuristic ? " *" : "  ";
         const auto number = static_cast<std::size_t>(&candidate - record.candidates.data()) + 1;
-        table.add(
-            {std::to_string(number), cache::to_text(candidate.choice) + (&candidate == summary.heuristic ? " *" : ""),
-             duration_text(candidate.time_ns), ratio_text(to_fastest), duration_text(candidate.spread_ns),
-             std::to_string(candidate.samples), size_text(candidate.workspace_bytes), duration_text(candidate.build_ns),
-             choice_text(candidate.choice, direction), remarks_text(record, candidate)});
+        table.add({std::to_string(number) + mark, cache::to_text(candidate.choice), duration_text(candidate.time_ns),
+                   ratio_text(to_fastest), size_text(candidate.workspace_bytes), duration_text(candidate.spread_ns),
+                   duration_text(candidate.build_ns), std::to_string(candidate.samples),
+                   algorithm_and_remarks(record, candidate, direction)});
     }
     if (record.candidates.empty()) {
         text += "nothing was measured yet\n";
@@ -104,7 +113,7 @@ void print_entry(const Options& options, const Entry& entry) {
         text += "\n" + table.text();
     }
     if (summary.heuristic != nullptr) {
-        text += "* the library's own first choice";
+        text += "* cuDNN's own first choice";
         if (summary.ratio > 0) {
             text += "; it takes " + ratio_text(summary.ratio) + " times as long as the tuned one";
         }

@@ -61,17 +61,22 @@ void print_statistics_file(const Options& options) {
     print(table.text());
 }
 
+std::string count_of(std::int64_t count, const char* one, const char* several) {
+    return std::to_string(count) + " " + (count == 1 ? one : several);
+}
+
 // What the processes did and were spared.
-std::string counters_text(const Counters& counters, const EntryTotals& all) {
+void append_counters(Facts& facts, const Counters& counters, const EntryTotals& all) {
     const RunCounts counts({}, counters);
     const double mean_s =
         all.nb_measured > 0 ? static_cast<double>(all.tuning_ns) / 1e9 / static_cast<double>(all.nb_measured) : 0;
-    return "counters   " + std::to_string(counts.get("processes")) + " processes asked " +
-           std::to_string(counts.get("asked")) + ": " + std::to_string(counts.get("hits")) + " hits, " +
-           std::to_string(counts.misses()) + " misses, " + std::to_string(counts.get("measured")) + " measured\n" +
-           "saved      about " + duration_text(static_cast<std::int64_t>(counts.saved_s(mean_s) * 1e9)) +
-           ": measurements that were in a file, and " + std::to_string(counts.get("compile_saved")) +
-           " kept compilations\n";
+    facts.emplace_back("counters", count_of(counts.get("processes"), "process", "processes") + " asked " +
+                                       std::to_string(counts.get("asked")) + ": " + std::to_string(counts.get("hits")) +
+                                       " hits, " + std::to_string(counts.misses()) + " misses, " +
+                                       std::to_string(counts.get("measured")) + " measured");
+    facts.emplace_back("saved", "about " + duration_text(static_cast<std::int64_t>(counts.saved_s(mean_s) * 1e9)) +
+                                    ": measurements that were in a file, and " +
+                                    count_of(counts.get("compile_saved"), "kept compilation", "kept compilations"));
 }
 
 ordered_json totals_json(const EntryTotals& totals) {
@@ -119,10 +124,6 @@ std::string json_of(const Options& options, const CacheStatistics& statistics, c
     return json.dump(2) + "\n";
 }
 
-std::string count_of(std::int64_t count, const char* one, const char* several) {
-    return std::to_string(count) + " " + (count == 1 ? one : several);
-}
-
 std::string text_of(const Options& options, const CacheStatistics& statistics, const KernelTotals& kernels,
                     std::int64_t size_bytes, const Counters& counters) {
     const EntryTotals& all = statistics.all;
@@ -133,47 +134,49 @@ std::string text_of(const Options& options, const CacheStatistics& statistics, c
                         cache::name_of(static_cast<cache::RecordStatus>(i));
         }
     }
-    std::string text = "file       " + printable(options.path) + ", " + size_text(size_bytes) + "\nentries    " +
-                       (statuses.empty() ? "none" : statuses) + "\n";
+    Facts facts = {{"file", options.path + ", " + size_text(size_bytes)},
+                   {"entries", statuses.empty() ? "none" : statuses}};
     if (all.nb_candidates > 0) {
-        text += "measuring  " + count_of(all.nb_candidates, "candidate", "candidates") + " in " +
-                duration_text(all.tuning_ns) + ", which no later process pays again\n";
+        facts.emplace_back("measuring", count_of(all.nb_candidates, "candidate", "candidates") + " in " +
+                                            duration_text(all.tuning_ns) + ", which no later process pays again");
     }
     if (all.nb_compared > 0) {
-        text += "gain       the tuned choice is faster for " + std::to_string(all.nb_faster) + " of " +
-                std::to_string(all.nb_compared) + "; geometric mean of the ratios " + ratio_text(all.mean_ratio()) +
-                "; all once: " + duration_text(all.tuned_ns) + " instead of " + duration_text(all.heuristic_ns) + "\n";
+        facts.emplace_back("gain", "the tuned choice is faster for " + std::to_string(all.nb_faster) + " of " +
+                                       std::to_string(all.nb_compared) + "; geometric mean of the ratios " +
+                                       ratio_text(all.mean_ratio()) + "; each once: " + duration_text(all.tuned_ns) +
+                                       " instead of " + duration_text(all.heuristic_ns));
     }
     if (kernels.nb_files > 0) {
-        text += "kernels    " +
-                count_of(static_cast<std::int64_t>(kernels.nb_files), "kept compilation", "kept compilations") + ", " +
+        facts.emplace_back(
+            "kernels",
+            count_of(static_cast<std::int64_t>(kernels.nb_files), "kept compilation", "kept compilations") + ", " +
                 size_text(kernels.size_bytes) + "; to compile them all takes " + duration_text(kernels.compile_ns) +
-                (kernels.nb_unusable > 0 ? "; " + std::to_string(kernels.nb_unusable) + " cannot be used" : "") + "\n";
+                (kernels.nb_unusable > 0 ? "; " + std::to_string(kernels.nb_unusable) + " cannot be used" : ""));
     }
     if (!counters.empty()) {
-        text += counters_text(counters, all);
+        append_counters(facts, counters, all);
     }
     if (statistics.groups.empty()) {
-        return text;
+        return facts_text(facts);
     }
     TextTable table({{"GPU", Align::left, Fit::cut},
                      {"CUDNN"},
                      {"DIRECTION"},
-                     {"ENTRIES", Align::right},
-                     {"MEASURED", Align::right, Fit::optional},
-                     {"FASTER", Align::right},
+                     {"HEURISTIC", Align::right, Fit::optional},
+                     {"TUNED", Align::right, Fit::optional},
                      {"RATIO", Align::right},
-                     {"HEURISTIC", Align::right},
-                     {"TUNED", Align::right}});
+                     {"FASTER", Align::right, Fit::optional},
+                     {"MEASURED", Align::right, Fit::optional},
+                     {"ENTRIES", Align::right, Fit::optional}});
     for (const auto& [key, totals] : statistics.groups) {
         const bool compared = totals.nb_compared > 0;
-        table.add({key.gpu, key.cudnn, key.direction, std::to_string(totals.nb_entries),
-                   std::to_string(totals.nb_measured),
-                   compared ? std::to_string(totals.nb_faster) + "/" + std::to_string(totals.nb_compared) : "-",
+        table.add({key.gpu, key.cudnn, key.direction, duration_text(compared ? totals.heuristic_ns : -1),
+                   duration_text(compared ? totals.tuned_ns : -1),
                    Cell(ratio_text(totals.mean_ratio()), style_of_ratio(totals.mean_ratio())),
-                   duration_text(compared ? totals.heuristic_ns : -1), duration_text(compared ? totals.tuned_ns : -1)});
+                   compared ? std::to_string(totals.nb_faster) + "/" + std::to_string(totals.nb_compared) : "-",
+                   std::to_string(totals.nb_measured), std::to_string(totals.nb_entries)});
     }
-    return text + "\n" + table.text();
+    return facts_text(facts) + "\n" + table.text();
 }
 
 void stats(const Options& options) {

@@ -80,7 +80,7 @@ std::string text_of(const TuningState& state) {
                        " on " + std::to_string(state.nb_gpus) + (state.nb_gpus == 1 ? " GPU" : " GPUs") + "\n";
     if (state.gain() > 0) {
         text += "They take " + duration_text(state.tuned_ns) + " with the choices made, and " +
-                duration_text(state.heuristic_ns) + " with the library's own: " + ratio_text(state.gain()) +
+                duration_text(state.heuristic_ns) + " with cuDNN's own: " + ratio_text(state.gain()) +
                 " times as fast\n";
     }
     if (state.nb_elsewhere > 0) {

@@ -34,20 +34,38 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
 }  // namespace
 
 std::vector<std::size_t> TextTable::widths_within(std::size_t width) const {
-    std::vector<std::size_t> widths;
+    std::vector<std::size_t> wanted;
     for (std::size_t i = 0; i < m_columns.size(); ++i) {
         std::size_t widest = width_of(m_columns[i].title);
         for (const auto& row : m_rows) {
             widest = std::max(widest, width_of(row[i].text));
         }
-        widths.push_back(widest);
+        wanted.push_back(widest);
     }
+    for (std::size_t i = m_columns.size();; wanted[i] = 0) {
+        std::vector<std::size_t> widths = narrowed(wanted, width, Floor::good);
+        if (total_of(widths) <= width) {
+            return widths;
+        }
+        do {
+            if (i == 0) {
+                return narrowed(wanted, width, Floor::least);
+            }
+            i -= 1;
+        } while (m_columns[i].fit != Fit::optional);
+    }
+}
+
+std::vector<std::size_t> TextTable::narrowed(std::vector<std::size_t> widths, std::size_t width, Floor floor) const {
+    const auto least_of = [floor](const Column& column) {
+        return floor == Floor::good ? std::max(column.good_width, column.least_width) : column.least_width;
+    };
     const auto narrow = [&](Fit fit) {
         while (total_of(widths) > width) {
             // The widest one first, so that no column is squeezed while another has plenty.
             std::size_t widest = m_columns.size();
             for (std::size_t i = 0; i < m_columns.size(); ++i) {
-                const bool can_shrink = m_columns[i].fit == fit && widths[i] > m_columns[i].least_width;
+                const bool can_shrink = m_columns[i].fit == fit && widths[i] > least_of(m_columns[i]);
                 if (can_shrink && (widest == m_columns.size() || widths[i] > widths[widest])) {
                     widest = i;
                 }
@@ -60,9 +78,6 @@ std::vector<std::size_t> TextTable::widths_within(std::size_t width) const {
     };
     narrow(Fit::wrapped);
     narrow(Fit::cut);
-    for (std::size_t i = m_columns.size(); i-- > 0 && total_of(widths) > width;) {
-        widths[i] = m_columns[i].fit == Fit::optional ? 0 : widths[i];
-    }
     return widths;
 }
 
@@ -107,9 +122,19 @@ std::string TextTable::text(std::size_t width) const {
     for (const Column& column : m_columns) {
         titles.emplace_back(column.title, Style::bold);
     }
-    append_line(titles);
+    if (std::ranges::any_of(m_columns, [](const Column& column) { return !column.title.empty(); })) {
+        append_line(titles);
+    }
     std::ranges::for_each(m_rows, append_row);
     return text;
+}
+
+std::string facts_text(const Facts& facts) {
+    TextTable table({{""}, {"", Align::left, Fit::wrapped, 16}});
+    for (const auto& [name, sentence] : facts) {
+        table.add({name, sentence});
+    }
+    return table.text();
 }
 
 }  // namespace cudnn_tune::cli

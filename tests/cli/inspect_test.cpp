@@ -35,9 +35,9 @@ TEST(List, ShowsTheChoicesOfEachEntry) {
     EXPECT_EQ(result.err, "");
     EXPECT_EQ(result.out,
               "NVIDIA H200, cuDNN 9.19.0, compute capability 9.0, 132 SMs\n"
-              "DIGEST        STATUS    HEURISTIC        TIME  TUNED            TIME  RATIO  MEASURED  PROBLEM\n" +
+              "DIGEST        STATUS    HEURISTIC     TUNED  RATIO  CHOICE       INSTEAD OF   MEASURED  PROBLEM\n" +
                   digest_of_sample().substr(0, 12) +
-                  "  measured  algo1_math0  120.0 us  algo6_math0  80.00 us   1.50       2/4  " +
+                  "  measured   120.0 us  80.00 us   1.50  algo6_math0  algo1_math0       2/4  " +
                   sample_record().key.problem + " " + sample_record().key.api + "\n");
 }
 
@@ -144,29 +144,25 @@ TEST(Show, ShowsEveryCandidateInOrderOfPreference) {
     write_cache(folder.path("c"), {sample_record()});
     const auto result = run_tool({"show", folder.path("c"), digest_of_sample().substr(0, 6)});
     EXPECT_EQ(result.exit_code, 0) << describe(result);
-    EXPECT_EQ(result.out,
-              "digest       " + digest_of_sample() +
-                  ", revision 1\n"
-                  "status       measured 2026-11-29T12:00:00Z by cudnn-tune 0.1.0, in 12.30 ms\n"
-                  "problem      " +
-                  sample_record().key.problem +
-                  "\n"
-                  "api          legacy math=default reorder=default\n"
-                  "environment  NVIDIA H200, cuDNN 9.19.0, compute capability 9.0, 132 SMs\n\n"
-                  "#  CANDIDATE          TIME  TO FASTEST  SPREAD  SAMPLES  WORKSPACE  BUILD  WHAT IT IS               "
-                  "          "
-                  "  REMARKS\n"
-                  "1  algo6_math0    80.00 us        1.00  300 ns        9   12.0 MiB      -  WINOGRAD, default math\n"
-                  "2  algo1_math0 *  120.0 us        1.50  500 ns        9          0      -  IMPLICIT_PRECOMP_GEMM, "
-                  "default math"
-                  "  not deterministic\n"
-                  "3  algo7_math0           -           -       -        0   3.00 GiB      -  WINOGRAD_NONFUSED, "
-                  "default math    "
-                  "  not run: it needs more workspace than may be used\n"
-                  "4  algo3_math0           -           -       -        0          0      -  DIRECT, default math     "
-                  "          "
-                  "  not run: cuDNN says that it cannot be used (status 3000)\n"
-                  "* the library's own first choice; it takes 1.50 times as long as the tuned one\n");
+    EXPECT_EQ(
+        result.out,
+        "digest       " + digest_of_sample() +
+            ", revision 1\n"
+            "status       measured 2026-11-29T12:00:00Z by cudnn-tune 0.1.0, in 12.30 ms\n"
+            "problem      " +
+            sample_record().key.problem +
+            "\n"
+            "api          legacy math=default reorder=default\n"
+            "environment  NVIDIA H200, cuDNN 9.19.0, compute capability 9.0, 132 SMs\n\n"
+            "  #  CANDIDATE        TIME  TO FASTEST  WORKSPACE  SPREAD  BUILD  SAMPLES  REMARKS\n"
+            "1    algo6_math0  80.00 us        1.00   12.0 MiB  300 ns      -        9  WINOGRAD, default math\n"
+            "2 *  algo1_math0  120.0 us        1.50          0  500 ns      -        9  IMPLICIT_PRECOMP_GEMM, "
+            "default math; not deterministic\n"
+            "3    algo7_math0         -           -   3.00 GiB       -      -        0  WINOGRAD_NONFUSED, default "
+            "math; not run: it needs more workspace than may be used\n"
+            "4    algo3_math0         -           -          0       -      -        0  DIRECT, default math; not "
+            "run: cuDNN says that it cannot be used (status 3000)\n"
+            "* cuDNN's own first choice; it takes 1.50 times as long as the tuned one\n");
 }
 
 TEST(Show, FindsAnEntryByAPartOfItsKey) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cli/problem_words.hpp"
 #include "cli/text_table.hpp"
 #include "compile/kernel_store.hpp"
 #include "tool_runner.hpp"
@@ -127,7 +128,7 @@ TEST(List, FitsTheTerminalAndShowsKeysWholeElsewhere) {
     graph.candidates.resize(2);
     write_cache(folder.path("c"), {sample_record(8), graph});
     EXPECT_THAT(run_tool({"list", folder.path("c")}).out, HasSubstr(graph.key.problem));
-    for (const int columns : {80, 100, 160}) {
+    for (const int columns : {40, 80, 100, 160}) {
         const std::string text =
             run_on_terminal({"list", folder.path("c")}, columns, {.environment = {{"NO_COLOR", "1"}}});
         std::istringstream lines(text);
@@ -136,6 +137,20 @@ TEST(List, FitsTheTerminalAndShowsKeysWholeElsewhere) {
         }
         EXPECT_THAT(text, HasSubstr("1.50")) << "the ratio is never left out";
     }
+}
+
+TEST(ProblemWords, AreWhatPeopleTellProblemsApartByAndPartsOfTheKey) {
+    key::KeyText key = sample_record().key;
+    EXPECT_EQ(cli::problem_words(key), "fwd f32[32,64,56,56] [64,64,3,3] legacy");
+    key.problem =
+        "bwd_data x=f16[32,64,56,56]:nhwc w=f16[64,2,3,3]:nhwc y=f16[32,64,28,28]:nhwc:virtual pad=1,1 stride=2,2 "
+        "dil=1,1 groups=32 mode=xcorr compute=f32 | t3=f16[1,64,1,1]:nchw t4=f16[32,64,28,28]:nhwc | add(y,t3)->t4 "
+        "prec=f32 | relu_fwd(t4)->t5 prec=f32";
+    key.api = "graph align=16,16,0,16,16 alpha=1:f64 beta=0:f64 sm=unset";
+    EXPECT_EQ(cli::problem_words(key), key.problem + " " + key.api) << "not canonical, so it cannot be read";
+    key.problem.replace(key.problem.find("t4=f16[32,64,28,28]:nhwc"), 24,
+                        "t4=f16[32,64,28,28]:nhwc:virtual t5=f16[32,64,28,28]:nhwc");
+    EXPECT_EQ(cli::problem_words(key), "bwd_data f16[32,64,56,56] [64,2,3,3] stride=2,2 groups=32 nhwc +add+relu_fwd");
 }
 
 TEST(List, HasColoursOnATerminalWithoutNoColor) {
@@ -212,10 +227,10 @@ TEST(TextTable, NarrowsWrapsAndLeavesOutWhatIsOptional) {
               "a-long-name  7  extra  one two\n"
               "                       three\n");
     EXPECT_EQ(table.text(18),
-              "NAME  N  WORDS\n"
-              "a-l…  7  one\n"
-              "         two\n"
-              "         three\n");
+              "NAME     N  WORDS\n"
+              "a-long…  7  one\n"
+              "            two\n"
+              "            three\n");
 }
 
 }  // namespace

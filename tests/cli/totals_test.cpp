@@ -40,12 +40,12 @@ TEST(Stats, AddUpEntriesByGpuVersionAndDirection) {
             ", 2.9 KiB\n"
             "entries    3 measured, 1 wanted\n"
             "measuring  6 candidates in 36.90 ms, which no later process pays again\n"
-            "gain       the tuned choice is faster for 2 of 3; geometric mean of the ratios 1.31; all once: 279.5 "
+            "gain       the tuned choice is faster for 2 of 3; geometric mean of the ratios 1.31; each once: 279.5 "
             "us instead of 360.0 us\n"
             "\n"
-            "GPU          CUDNN   DIRECTION   ENTRIES  MEASURED  FASTER  RATIO  HEURISTIC     TUNED\n"
-            "NVIDIA H200  9.19.0  bwd_filter        1         1     0/1   1.00   120.0 us  119.5 us\n"
-            "NVIDIA H200  9.19.0  fwd               3         2     2/2   1.50   240.0 us  160.0 us\n");
+            "GPU          CUDNN   DIRECTION   HEURISTIC     TUNED  RATIO  FASTER  MEASURED  ENTRIES\n"
+            "NVIDIA H200  9.19.0  bwd_filter   120.0 us  119.5 us   1.00     0/1         1        1\n"
+            "NVIDIA H200  9.19.0  fwd          240.0 us  160.0 us   1.50     2/2         2        3\n");
     const json report = json::parse(run_tool({"stats", "--json", folder.path("c"), "--direction", "fwd"}).out);
     EXPECT_EQ(report["entries"], 3);
     EXPECT_EQ(report["by_status"]["measured"], 2);
@@ -59,7 +59,7 @@ TEST(Stats, AddUpEntriesByGpuVersionAndDirection) {
 TEST(Stats, OfAnEmptyFileAreNothing) {
     Folder folder;
     testing::write_text(folder.path("c"), "");
-    EXPECT_EQ(run_tool({"stats", folder.path("c")}).out, "file       " + folder.path("c") + ", 0\nentries    none\n");
+    EXPECT_EQ(run_tool({"stats", folder.path("c")}).out, "file     " + folder.path("c") + ", 0\nentries  none\n");
 }
 
 TEST(Diff, ShowsWhatIsChosenDifferently) {
@@ -78,10 +78,10 @@ TEST(Diff, ShowsWhatIsChosenDifferently) {
         return to_hex(sample_record(batch).key.digest()).substr(0, 12) + "  " + cells +
                sample_record(batch).key.problem + " " + sample_record(batch).key.api + "\n";
     };
-    EXPECT_EQ(result.out, "DIGEST        A                TIME  B                TIME   A/B  PROBLEM\n" +
-                              row(16, "algo6_math0  80.00 us  algo1_math0  60.00 us  1.33  ") +
-                              row(64, "absent              -  algo6_math0  80.00 us     -  ") +
-                              row(8, "algo6_math0  80.00 us  absent              -     -  ") +
+    EXPECT_EQ(result.out, "DIGEST        CHOICE IN A  CHOICE IN B         A         B   A/B  PROBLEM\n" +
+                              row(16, "algo6_math0  algo1_math0  80.00 us  60.00 us  1.33  ") +
+                              row(64, "absent       algo6_math0         -  80.00 us     -  ") +
+                              row(8, "algo6_math0  absent       80.00 us         -     -  ") +
                               "1 chosen differently, 1 only in A, 1 only in B, 1 chosen alike\n");
     const json report = json::parse(run_tool({"diff", "--json", folder.path("a"), folder.path("b")}).out);
     ASSERT_EQ(report["differences"].size(), 3u);
