@@ -26,7 +26,7 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-[ ${#targets[@]} -gt 0 ] || targets=(journal key_texts lines policy record record_writer)
+[ ${#targets[@]} -gt 0 ] || targets=(index journal key_texts lines policy record record_writer)
 
 # Clang before 15 does not understand the ranges of libstdc++.
 compiler=${CXX:-clang++-16}

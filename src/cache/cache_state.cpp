@@ -44,11 +44,12 @@ CacheState::CacheState(const CacheOptions& options)
       m_process(::getpid()),
       m_path(resolved(options, m_path_problem)),
       m_lock_file(*options.files, *options.clock, m_path + ".lock"),
-      m_top(*options.files, m_path, options.read_only ? Journal::Access::read : Journal::Access::append,
-            options.digest),
+      m_top(*options.files, m_path, options.read_only ? Journal::Access::read : Journal::Access::append, options.digest,
+            options.index_step_bytes),
       m_side_files(*options.files, *options.clock, m_path + ".d", options.digest) {
     for (const std::string& below : options.system_paths) {
-        m_below.push_back(std::make_unique<Journal>(*options.files, below, Journal::Access::read, options.digest));
+        m_below.push_back(std::make_unique<Journal>(*options.files, below, Journal::Access::read, options.digest,
+                                                    options.index_step_bytes));
     }
     m_counters.found_by_layer.resize(1 + m_below.size());
     refresh_locked();

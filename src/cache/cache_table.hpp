@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "cache/journal.hpp"
 #include "cache/lock_file.hpp"
 #include "cache/record.hpp"
 #include "cache/record_codec.hpp"
@@ -33,6 +34,8 @@ struct CacheOptions {
     // A file that a record would make larger than this is compacted first, to three quarters of it (compaction.hpp
     // says what goes). -1: no bound.
     std::int64_t most_bytes = -1;
+    // How much of a file may be without an index (index_file.hpp).
+    std::int64_t index_step_bytes = k_index_step_bytes;
     FileSystem* files = &posix_file_system();
     Clock* clock = &system_clock();
     DigestFunction digest = &digest_of_key;  // tests force collisions

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cache/compaction_plan.hpp"
+#include "cache/index_file.hpp"
 #include "cache/line_reader.hpp"
 #include "cache/lock_file.hpp"
 #include "cache/own_file_name.hpp"
@@ -253,7 +254,8 @@ bool Compaction::read_side_files(bool take_over) {
     return true;
 }
 
-// Those of compactions that were killed. Whoever holds the byte of compaction is the only one that has one.
+// Those of processes that were killed. Whoever holds the byte of compaction is the only one that compacts; another that
+// is writing an index now goes without.
 void Compaction::remove_leftovers() {
     const std::size_t slash = m_path.find_last_of('/');
     const std::string directory = m_path.substr(0, slash + 1);
@@ -262,7 +264,8 @@ void Compaction::remove_leftovers() {
         return;
     }
     for (const std::string& name : *names) {
-        if (name.starts_with(m_path.substr(slash + 1) + ".") && name.ends_with(k_temporary_suffix)) {
+        const bool is_temporary = name.ends_with(k_temporary_suffix) || name.ends_with(k_index_temporary_suffix);
+        if (is_temporary && name.starts_with(m_path.substr(slash + 1) + ".")) {
             (void)m_files.unlink(directory + name);
         }
     }
@@ -312,13 +315,9 @@ bool Compaction::append_line(const PlannedLine& line) {
     const std::size_t start = m_buffer.size();
     const auto length = static_cast<std::size_t>(line.length_bytes);
     m_buffer.resize(start + length);
-    for (std::size_t done = 0; done < length;) {
-        const auto count = m_files.pread(descriptor, {m_buffer.data() + start + done, length - done},
-                                         line.offset + static_cast<std::int64_t>(done));
-        if (!count || *count == 0) {
-            return fail("read", count.ok() ? EIO : count.error_number());
-        }
-        done += *count;
+    const auto count = read_fully(m_files, descriptor, std::span(m_buffer).subspan(start), line.offset);
+    if (!count || *count < length) {
+        return fail("read", count.ok() ? EIO : count.error_number());
     }
     if (parse_prefix(std::string_view(m_buffer).substr(start)) != line.prefix) {
         return fail({ErrorCategory::busy, m_path + " was overwritten meanwhile"});
@@ -377,7 +376,11 @@ Result<CompactionReport> compact(const CompactionOptions& options) {
     if (!path) {
         return io_error("open", options.path, path.error_number());
     }
-    return Compaction(options, *path).run();
+    auto report = Compaction(options, *path).run();
+    if (report.ok() && !options.dry_run) {
+        Journal(*options.files, *path, Journal::Access::append, &digest_of_key, options.index_step_bytes).refresh();
+    }
+    return report;
 }
 
 }  // namespace cudnn_tune::cache

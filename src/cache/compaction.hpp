@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 
+#include "cache/journal.hpp"
 #include "cache/record.hpp"
 #include "util/clock.hpp"
 #include "util/file_system.hpp"
@@ -28,6 +29,8 @@ struct CompactionOptions {
     // that nobody else uses the file.
     bool nobody_else_uses_it = false;
     std::int64_t lock_wait_ns = 30'000'000'000;
+    // How large a new file has an index (index_file.hpp). Who cannot write to it cannot make one.
+    std::int64_t index_step_bytes = k_index_step_bytes;
     FileSystem* files = &posix_file_system();
     Clock* clock = &system_clock();
 };

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/journal.hpp"
 
+#include <algorithm>
+
+#include "cache/index_file.hpp"
+
 namespace cudnn_tune::cache {
 namespace {
-
-constexpr std::uint32_t k_writable_by_others = 0002;
 
 std::string not_ours(const std::string& path) { return path + " is not used: it is not a cudnn-tune cache file"; }
 
@@ -20,6 +22,9 @@ bool Journal::refresh() {
     const auto changed = synchronize();
     if (!changed) {
         ++m_counters.read_errors;
+    }
+    if (changed.ok() && *changed) {
+        keep_index();
     }
     return changed.ok() && *changed;
 }
@@ -55,7 +60,7 @@ IoResult<bool> Journal::synchronize() {
     return scan();
 }
 
-IoResult<bool> Journal::reload() {
+IoResult<bool> Journal::reload(Index index) {
     const auto opened = open_file();
     if (opened.ok()) {
         adopt(*opened);
@@ -66,9 +71,53 @@ IoResult<bool> Journal::reload() {
         return IoResult<bool>::failure(opened.error_number());  // what is known stays known
     }
     forget_lines();
-    check_start();
+    const auto version = check_start();
+    if (version && index == Index::trusted) {
+        start_at_index(*version);
+    }
     scan();
     return true;
+}
+
+// What other processes have remembered of this file need not be read. It says what step 2 of FORMAT.md, section
+// "Reading", would have seen earlier, so the same look at the last line tells whether it still holds.
+void Journal::start_at_index(int version) {
+    const auto file = m_files.fstat(m_descriptor);
+    if (!file || file->size_bytes < m_index_step_bytes) {
+        return;
+    }
+    const auto end_bytes = load_index(m_files, m_path, *file, m_index);
+    if (!end_bytes) {
+        return;
+    }
+    const LineIndex::Entry& last = m_index.last();
+    const auto prefix = read_at(last.offset, k_max_prefix_bytes);
+    const auto end = read_at(*end_bytes - 1, 1);
+    if (!prefix || parse_prefix(*prefix) != LinePrefix{last.digest, last.revision} || !end || *end != "\n") {
+        m_index.clear();
+        return;
+    }
+    m_has_header = true;
+    m_starts_with_header = true;
+    take_version(version);
+    m_reader = LineReader(m_files, *end_bytes);
+    m_indexed_bytes = *end_bytes;
+}
+
+// Once a share of the file is not in the index: then writing it costs little beside what was appended since.
+void Journal::keep_index() {
+    constexpr int least_share = 8;
+    const std::int64_t end_bytes = m_reader.line_start();
+    const std::int64_t step_bytes = std::max(m_index_step_bytes, m_indexed_bytes / least_share);
+    const bool may_have_one =
+        m_access == Access::append && m_state == JournalState::usable && !m_problem && m_starts_with_header;
+    if (!may_have_one || m_index.empty() || end_bytes - m_indexed_bytes < step_bytes) {
+        return;
+    }
+    m_indexed_bytes = end_bytes;  // also if it cannot be written, so that not every line makes us try
+    if (const auto file = m_files.fstat(m_descriptor)) {
+        store_index(m_files, m_path, *file, m_index, end_bytes);
+    }
 }
 
 IoResult<OpenFile> Journal::open_file() {
@@ -91,16 +140,17 @@ void Journal::adopt(const OpenFile& file) {
     m_descriptor = file.descriptor;
     m_state = JournalState::usable;
     m_problem = m_access_problem;
-    const bool is_ours = file.info.owner == m_files.effective_user() || file.info.owner == 0;
-    if ((file.info.mode & k_writable_by_others) != 0 && !is_ours) {
+    if (is_untrusted(m_files, file.info)) {
         refuse(ErrorCategory::io, m_path + " is not used: it belongs to another user and everybody may write to it");
     }
 }
 
 void Journal::forget_lines() {
     m_index.clear();
+    m_indexed_bytes = 0;
     m_reader = LineReader(m_files);
     m_has_header = false;
+    m_starts_with_header = false;
     m_ends_in_newline = true;
 }
 
@@ -109,19 +159,22 @@ void Journal::refuse(ErrorCategory category, const std::string& why) {
     m_problem = Error{category, why};
 }
 
-// Looks at the first bytes alone, so that a foreign file of any size is not read through.
-void Journal::check_start() {
+// Looks at the first bytes alone, so that a foreign file of any size is not read through. The version if the first line
+// is a header.
+std::optional<int> Journal::check_start() {
     if (m_state != JournalState::usable) {
-        return;
+        return std::nullopt;
     }
     const auto bytes = read_at(0, k_max_prefix_bytes);
     if (!bytes) {
-        return;  // the scan meets the same trouble
+        return std::nullopt;  // the scan meets the same trouble
     }
     const std::string_view first = std::string_view(*bytes).substr(0, bytes->find('\n'));
-    if (!parse_header(first) && !k_header_line.starts_with(first)) {
+    const auto version = parse_header(first);
+    if (!version && !k_header_line.starts_with(first)) {
         refuse(ErrorCategory::invalid, not_ours(m_path));
     }
+    return version;
 }
 
 bool Journal::scan() {
@@ -173,6 +226,7 @@ bool Journal::take_line(const Line& line) {
 void Journal::take_first_line(const Line& line) {
     if (const auto version = parse_header(line.text)) {
         m_has_header = true;
+        m_starts_with_header = line.offset == 0;
         take_version(*version);
         return;
     }
@@ -201,19 +255,11 @@ bool Journal::last_line_is_there() {
 
 IoResult<std::string> Journal::read_at(std::int64_t offset, std::size_t length_bytes) {
     std::string bytes(length_bytes, '\0');
-    std::size_t done = 0;
-    while (done < length_bytes) {
-        const auto count = m_files.pread(m_descriptor, {bytes.data() + done, length_bytes - done},
-                                         offset + static_cast<std::int64_t>(done));
-        if (!count) {
-            return IoResult<std::string>::failure(count.error_number());
-        }
-        if (*count == 0) {
-            break;
-        }
-        done += *count;
+    const auto count = read_fully(m_files, m_descriptor, bytes, offset);
+    if (!count) {
+        return IoResult<std::string>::failure(count.error_number());
     }
-    bytes.resize(done);
+    bytes.resize(*count);
     return bytes;
 }
 
@@ -222,7 +268,7 @@ std::shared_ptr<const Record> Journal::find(const key::KeyText& key, const Diges
     auto record = find_whole(key, digest, file_changed);
     if (file_changed) {
         ++m_counters.rescans;
-        const auto loaded = reload();
+        const auto loaded = reload(Index::ignored);
         file_changed = false;
         record = loaded.ok() ? find_whole(key, digest, file_changed) : nullptr;
     }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,12 +34,22 @@ struct JournalCounters {
     std::uint64_t read_errors = 0;
 };
 
+// Files below it have no index (index_file.hpp). Reading as much takes 5 ms.
+inline constexpr std::int64_t k_index_step_bytes = 16 << 20;
+inline constexpr std::int64_t k_no_index = std::numeric_limits<std::int64_t>::max();
+
 class Journal {
   public:
     enum class Access : std::uint8_t { read, append };
 
-    Journal(FileSystem& files, std::string path, Access access, DigestFunction digest = &digest_of_key)
-        : m_files(files), m_path(std::move(path)), m_access(access), m_digest(digest), m_reader(files) {}
+    Journal(FileSystem& files, std::string path, Access access, DigestFunction digest = &digest_of_key,
+            std::int64_t index_step_bytes = k_index_step_bytes)
+        : m_files(files),
+          m_path(std::move(path)),
+          m_access(access),
+          m_digest(digest),
+          m_index_step_bytes(index_step_bytes),
+          m_reader(files) {}
     Journal(const Journal&) = delete;
     Journal& operator=(const Journal&) = delete;
     ~Journal();
@@ -73,15 +84,18 @@ class Journal {
     // Reads what is new; an errno if that could not be found out.
     IoResult<bool> synchronize();
     // True. Gives up the index and reads the file that the path names now, or if there is none the open one again.
-    IoResult<bool> reload();
+    enum class Index : std::uint8_t { trusted, ignored };
+    IoResult<bool> reload(Index = Index::trusted);
     // `file_changed`: the lines are not where the index says.
     [[nodiscard]] std::shared_ptr<const Record> find_whole(const key::KeyText&, const Digest&, bool& file_changed);
     IoResult<OpenFile> open_file();
     void adopt(const OpenFile&);
     void forget_lines();
+    void start_at_index(int version);
+    void keep_index();
     bool scan();
     bool take_line(const Line&);
-    void check_start();
+    [[nodiscard]] std::optional<int> check_start();
     void take_first_line(const Line&);
     void take_version(int version);
     void refuse(ErrorCategory, const std::string& why);
@@ -92,6 +106,8 @@ class Journal {
     std::string m_path;
     Access m_access;
     DigestFunction m_digest;
+    std::int64_t m_index_step_bytes;
+    std::int64_t m_indexed_bytes = 0;  // what the index on disk covers, as far as this process knows
     int m_descriptor = -1;
     LineReader m_reader;
     LineIndex m_index;
@@ -99,6 +115,7 @@ class Journal {
     std::optional<Error> m_problem;
     std::optional<Error> m_access_problem;  // part of m_problem that outlives a rescan of the same descriptor
     bool m_has_header = false;
+    bool m_starts_with_header = false;  // nothing before it: only such a file has an index
     bool m_ends_in_newline = true;
     int m_scan_error = 0;
     JournalCounters m_counters;

@@ -29,7 +29,9 @@ struct Line {
 
 class LineReader {
   public:
-    explicit LineReader(FileSystem& files) : m_files(&files) {}
+    // `line_start`: where to begin, the beginning of a line.
+    explicit LineReader(FileSystem& files, std::int64_t line_start = 0)
+        : m_files(&files), m_line_start(line_start), m_read_to(line_start) {}
 
     // The next line, or why there is none (yet). `descriptor` must be the same file in every call.
     Line next(int descriptor);

@@ -14,16 +14,9 @@ void scan_records(FileSystem& files, const std::string& path, std::string_view n
         return;
     }
     std::string text(static_cast<std::size_t>(std::clamp<std::int64_t>(file->info.size_bytes, 0, limit_bytes)), '\0');
-    std::size_t size = 0;
-    while (size < text.size()) {
-        const auto read = files.pread(file->descriptor, std::span(text).subspan(size), static_cast<std::int64_t>(size));
-        if (!read.ok() || *read == 0) {
-            break;
-        }
-        size += *read;
-    }
-    [[maybe_unused]] const IoStatus closed = files.close(file->descriptor);
-    std::string_view rest = std::string_view(text).substr(0, size);
+    const auto size = read_fully(files, file->descriptor, text, 0);
+    (void)files.close(file->descriptor);
+    std::string_view rest = std::string_view(text).substr(0, size.ok() ? *size : 0);
     for (std::size_t newline = rest.find('\n'); newline != std::string_view::npos; newline = rest.find('\n')) {
         const std::string_view line = rest.substr(0, newline);
         rest.remove_prefix(newline + 1);

@@ -17,8 +17,8 @@ bool SideFiles::refresh() {
     if (const auto names = m_files.list_directory(m_directory); names.ok()) {
         for (const std::string& name : *names) {
             if (name.ends_with(k_suffix) && !m_journals.contains(name) && m_journals.size() < k_most_files) {
-                m_journals[name] =
-                    std::make_unique<Journal>(m_files, m_directory + "/" + name, Journal::Access::read, m_digest);
+                m_journals[name] = std::make_unique<Journal>(m_files, m_directory + "/" + name, Journal::Access::read,
+                                                             m_digest, k_no_index);
             }
         }
     }
@@ -45,8 +45,8 @@ Result<Journal*> SideFiles::prepare_own() {
             return io_error("make", m_directory, made.error_number());
         }
         m_own_name = own_file_name(m_clock, k_suffix);
-        m_journals[m_own_name] =
-            std::make_unique<Journal>(m_files, m_directory + "/" + m_own_name, Journal::Access::append, m_digest);
+        m_journals[m_own_name] = std::make_unique<Journal>(m_files, m_directory + "/" + m_own_name,
+                                                           Journal::Access::append, m_digest, k_no_index);
     }
     Journal* own = m_journals[m_own_name].get();
     if (const Status ready = own->prepare_append(); !ready) {

@@ -81,6 +81,21 @@ IoResult<OpenFile> open_regular(FileSystem& files, const std::string& path, Open
     return OpenFile{*descriptor, *info};
 }
 
+IoResult<std::size_t> read_fully(FileSystem& files, int descriptor, std::span<char> buffer, std::int64_t offset) {
+    std::size_t done = 0;
+    while (done < buffer.size()) {
+        const auto count = files.pread(descriptor, buffer.subspan(done), offset + static_cast<std::int64_t>(done));
+        if (!count) {
+            return count;
+        }
+        if (*count == 0) {
+            break;
+        }
+        done += *count;
+    }
+    return done;
+}
+
 IoStatus write_all(FileSystem& files, int descriptor, std::string_view bytes) {
     while (!bytes.empty()) {
         const auto count = files.write(descriptor, bytes);

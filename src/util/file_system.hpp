@@ -146,6 +146,9 @@ struct OpenFile {
 // before they are opened (opening some devices has effects) and again afterwards.
 IoResult<OpenFile> open_regular(FileSystem&, const std::string& path, OpenMode mode);
 
+// Reads until the buffer is full or the file ends. How much there was.
+IoResult<std::size_t> read_fully(FileSystem&, int descriptor, std::span<char> buffer, std::int64_t offset);
+
 // Writes all of it, in one write(2) unless the kernel cuts that short.
 IoStatus write_all(FileSystem&, int descriptor, std::string_view bytes);
 

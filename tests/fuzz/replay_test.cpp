@@ -8,6 +8,7 @@
 #include <iterator>
 #include <string>
 
+int fuzz_index(const std::uint8_t*, std::size_t);
 int fuzz_journal(const std::uint8_t*, std::size_t);
 int fuzz_key_texts(const std::uint8_t*, std::size_t);
 int fuzz_lines(const std::uint8_t*, std::size_t);
@@ -42,9 +43,10 @@ TEST_P(FuzzCorpus, IsReplayedWithoutACrash) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, FuzzCorpus,
-                         ::testing::Values(Target{"journal", fuzz_journal}, Target{"key_texts", fuzz_key_texts},
-                                           Target{"lines", fuzz_lines}, Target{"policy", fuzz_policy},
-                                           Target{"record", fuzz_record}, Target{"record_writer", fuzz_record_writer}),
+                         ::testing::Values(Target{"index", fuzz_index}, Target{"journal", fuzz_journal},
+                                           Target{"key_texts", fuzz_key_texts}, Target{"lines", fuzz_lines},
+                                           Target{"policy", fuzz_policy}, Target{"record", fuzz_record},
+                                           Target{"record_writer", fuzz_record_writer}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

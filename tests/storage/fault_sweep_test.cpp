@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "cache/cache_table.hpp"
+#include "cache/journal.hpp"
 #include "faulty_file_system.hpp"
 #include "sample_records.hpp"
 #include "temporary_directory.hpp"
@@ -62,6 +63,7 @@ class FaultSweep : public testing::Test {
         options.system_paths = {m_directory / "system.jsonl"};
         options.files = &files;
         options.clock = &clock;
+        options.index_step_bytes = m_index_step_bytes;
         auto cache = std::move(*Cache::open(options));
         check(*cache, 1, "first");
         check(*cache, 2, "system");
@@ -100,6 +102,10 @@ class FaultSweep : public testing::Test {
         const std::string header = std::string(k_header_line) + "\n";
         test::write_file(m_path, header + *encode_record(sample_record(1, "first")) + "\n");
         test::write_file(m_directory / "system.jsonl", header + *encode_record(sample_record(2, "system")) + "\n");
+        for (const std::string& path : {m_path, m_directory / "system.jsonl"}) {
+            std::filesystem::remove(path + ".index");
+            Journal(posix_file_system(), path, Journal::Access::append, &digest_of_key, m_index_step_bytes).refresh();
+        }
     }
 
     void expect_kept(const Outcome& outcome) {
@@ -141,10 +147,19 @@ class FaultSweep : public testing::Test {
 
     test::TemporaryDirectory m_directory;
     std::string m_path = m_directory / "cache.jsonl";
+    std::int64_t m_index_step_bytes = k_index_step_bytes;
+};
+
+// With an index of each file, which is used and written again.
+class FaultSweepWithIndex : public FaultSweep {
+  protected:
+    FaultSweepWithIndex() { m_index_step_bytes = 1; }
 };
 
 TEST_F(FaultSweep, OneFailedCallLosesNothingAcknowledged) { sweep(FileSystemKind::local, false); }
 TEST_F(FaultSweep, ACallThatAlwaysFailsLosesNothingAcknowledged) { sweep(FileSystemKind::local, true); }
+TEST_F(FaultSweepWithIndex, OneFailedCallLosesNothingAcknowledged) { sweep(FileSystemKind::local, false); }
+TEST_F(FaultSweepWithIndex, ACallThatAlwaysFailsLosesNothingAcknowledged) { sweep(FileSystemKind::local, true); }
 TEST_F(FaultSweep, OneFailedCallOnANetworkFileSystemLosesNothingAcknowledged) { sweep(FileSystemKind::network, false); }
 TEST_F(FaultSweep, ACallThatAlwaysFailsOnANetworkFileSystemLosesNothingAcknowledged) {
     sweep(FileSystemKind::network, true);

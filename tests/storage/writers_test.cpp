@@ -26,6 +26,8 @@ using test::sample_record;
 
 constexpr int k_processes = 32;
 constexpr int k_appends = 100;
+// So small that every process comes to write, and read, an index.
+constexpr std::int64_t k_index_step = 4096;
 
 // Every second key is asked for by everybody, the others by one process each.
 int key_of(int process, int i) { return i % 2 == 0 ? i : 1000 + process * k_appends + i; }
@@ -35,6 +37,7 @@ class Writers : public testing::Test {
     // Publishes its keys and leaves behind which record it was told to serve for each.
     int write(int process, FileSystem& files) {
         CacheOptions options;
+        options.index_step_bytes = k_index_step;
         options.path = m_path;
         options.files = &files;
         options.lock_wait_ns = 100'000'000'000;
@@ -61,6 +64,7 @@ class Writers : public testing::Test {
 
     void expect_agreement() {
         CacheOptions options;
+        options.index_step_bytes = k_index_step;
         options.path = m_path;
         auto cache = std::move(*Cache::open(options));
         int lines = 0;
@@ -114,6 +118,7 @@ TEST_F(Writers, LoseNothingThoughANetworkFileSystemRefusesLocks) {
     // Without any lock two processes may each have written a key before they saw the other's; what everybody finds
     // from now on is one of them, the same for all.
     CacheOptions options;
+    options.index_step_bytes = k_index_step;
     options.path = m_path;
     auto cache = std::move(*Cache::open(options));
     for (int process = 0; process < k_processes; ++process) {
@@ -136,6 +141,7 @@ TEST_F(Writers, KilledAtAnyMomentLoseAtMostTheEntryInFlight) {
         ASSERT_EQ(::pipe(acknowledgements), 0);
         Children children(3, [&](int process) {
             CacheOptions options;
+            options.index_step_bytes = k_index_step;
             options.path = m_path;
             auto cache = std::move(*Cache::open(options));
             for (int i = 0;; ++i) {
@@ -163,6 +169,7 @@ TEST_F(Writers, KilledAtAnyMomentLoseAtMostTheEntryInFlight) {
         }
         ::close(acknowledgements[0]);
         CacheOptions options;
+        options.index_step_bytes = k_index_step;
         options.path = m_path;
         auto cache = std::move(*Cache::open(options));
         EXPECT_EQ(cache->store_problem(), std::nullopt);
@@ -186,6 +193,7 @@ TEST_F(Writers, LoseNothingToCompactions) {
             while (done < 3 || !std::filesystem::exists(m_directory / "stop")) {
                 CompactionOptions options;
                 options.path = m_path;
+                options.index_step_bytes = k_index_step;
                 options.files = &files;
                 const auto report = compact(options);
                 const bool is_in_order = report.ok() || report.error().category == ErrorCategory::not_found ||
@@ -198,6 +206,7 @@ TEST_F(Writers, LoseNothingToCompactions) {
             return k_child_ok;
         }
         CacheOptions options;
+        options.index_step_bytes = k_index_step;
         options.path = m_path;
         options.lock_wait_ns = 100'000'000'000;
         auto cache = std::move(*Cache::open(options));
@@ -229,6 +238,7 @@ TEST_F(Writers, LoseNothingToCompactions) {
     EXPECT_EQ(verdicts(),
               (std::map<LineVerdict, int>{{LineVerdict::header, 1}, {LineVerdict::record, writers * appends}}));
     CacheOptions options;
+    options.index_step_bytes = k_index_step;
     options.path = m_path;
     auto cache = std::move(*Cache::open(options));
     for (int key = 0; key < writers * appends; ++key) {
@@ -245,6 +255,7 @@ TEST_F(Writers, AndACompactionThatIsKilledLoseNothing) {
     int published = 0;
     for (int round = 0; round < rounds; ++round) {
         CacheOptions options;
+        options.index_step_bytes = k_index_step;
         options.path = m_path;
         auto cache = std::move(*Cache::open(options));
         for (int i = 0; i < 10; ++i, ++published) {
@@ -256,6 +267,7 @@ TEST_F(Writers, AndACompactionThatIsKilledLoseNothing) {
             while (true) {
                 CompactionOptions of_child;
                 of_child.path = m_path;
+                of_child.index_step_bytes = k_index_step;
                 of_child.files = &files;
                 (void)compact(of_child);
             }
@@ -277,13 +289,14 @@ TEST_F(Writers, AndACompactionThatIsKilledLoseNothing) {
     last.path = m_path;
     ASSERT_TRUE(compact(last).ok());
     EXPECT_THAT(*posix_file_system().list_directory(m_directory.path()),
-                testing::ElementsAre("cache.jsonl", "cache.jsonl.lock"));
+                testing::ElementsAre("cache.jsonl", "cache.jsonl.index", "cache.jsonl.lock"));
 }
 
 // A reader that refreshes while others append always finds what it found before.
 TEST_F(Writers, DoNotDisturbReaders) {
     Children children(4, [&](int process) {
         CacheOptions options;
+        options.index_step_bytes = k_index_step;
         options.path = m_path;
         auto cache = std::move(*Cache::open(options));
         if (process < 2) {

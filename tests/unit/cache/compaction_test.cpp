@@ -10,6 +10,7 @@
 #include "../../storage/temporary_directory.hpp"
 #include "cache/cache_table.hpp"
 #include "cache/compaction_plan.hpp"
+#include "cache/index_file.hpp"
 #include "cache/lock_file.hpp"
 #include "cache/record_codec.hpp"
 
@@ -243,12 +244,28 @@ TEST_F(CompactionTest, GivesUpWhenSomebodyOverwritesTheFileMeanwhile) {
     EXPECT_EQ(test::contents_of(m_path), k_header + line(sample_record(3)) + line(sample_record(4)));
 }
 
-TEST_F(CompactionTest, RemovesWhatKilledCompactionsLeft) {
+TEST_F(CompactionTest, RemovesWhatKilledProcessesLeft) {
     test::write_file(m_path, k_header + line(sample_record(1)));
     test::write_file(m_path + ".0123456789abcdef.compacting", "half");
+    test::write_file(m_path + ".0123456789abcdef.indexing", "half");
     test::write_file(m_directory / "other.jsonl.0123456789abcdef.compacting", "not ours");
     ASSERT_TRUE(compact(options()).ok());
     EXPECT_THAT(names(), ElementsAre("cache.jsonl", "cache.jsonl.lock", "other.jsonl.0123456789abcdef.compacting"));
+}
+
+TEST_F(CompactionTest, GivesALargeFileItsIndex) {
+    test::write_file(m_path, k_header + line(sample_record(1)) + line(sample_record(1, "second", 2)));
+    CompactionOptions of_large = options();
+    of_large.index_step_bytes = 100;
+    of_large.dry_run = true;
+    ASSERT_TRUE(compact(of_large).ok());
+    EXPECT_THAT(names(), ElementsAre("cache.jsonl"));
+    of_large.dry_run = false;
+    ASSERT_TRUE(compact(of_large).ok());
+    EXPECT_THAT(names(), ElementsAre("cache.jsonl", "cache.jsonl.index", "cache.jsonl.lock"));
+    LineIndex lines;
+    EXPECT_TRUE(load_index(m_files, m_path, *m_files.stat(m_path), lines).has_value());
+    EXPECT_EQ(lines.size(), 1u);
 }
 
 TEST_F(CompactionTest, TakesFilesOfProcessesInAndLeavesForeignOnesAlone) {
