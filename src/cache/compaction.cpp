@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/compaction.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -11,15 +10,14 @@
 #include "cache/lock_file.hpp"
 #include "cache/own_file_name.hpp"
 #include "cache/record_codec.hpp"
+#include "cache/replacement_file.hpp"
 
 namespace cudnn_tune::cache {
 namespace {
 
 using Fate = PlannedLine::Fate;
 
-constexpr std::string_view k_temporary_suffix = ".compacting";
 constexpr std::string_view k_side_suffix = ".jsonl";
-constexpr std::size_t k_buffer_bytes = 1u << 20;
 
 // Closes its descriptor.
 class OpenedFile {
@@ -44,12 +42,8 @@ class Compaction {
           m_files(*options.files),
           m_path(std::move(path)),
           m_lock_file(m_files, *options.clock, m_path + ".lock"),
-          m_reader(m_files) {}
-    ~Compaction() {
-        if (!m_temporary_path.empty()) {
-            (void)m_files.unlink(m_temporary_path);
-        }
-    }
+          m_reader(m_files),
+          m_copy(m_files, m_path) {}
     Compaction(const Compaction&) = delete;
     Compaction& operator=(const Compaction&) = delete;
 
@@ -65,12 +59,9 @@ class Compaction {
     [[nodiscard]] bool read_side_files(bool take_over);
     void evict();
     void remove_leftovers();
-    [[nodiscard]] bool make_temporary();
-    [[nodiscard]] bool keep_owner_and_mode();
+    [[nodiscard]] bool make_copy();
     [[nodiscard]] bool write_new_lines();
     [[nodiscard]] bool append_line(const PlannedLine&);
-    [[nodiscard]] bool flush(std::size_t least_bytes);
-    [[nodiscard]] bool sync();
     [[nodiscard]] bool check_unchanged();
     [[nodiscard]] bool replace();
     bool fail(Error error) {
@@ -78,6 +69,7 @@ class Compaction {
         return false;
     }
     bool fail(std::string_view action, int error_number) { return fail(io_error(action, m_path, error_number)); }
+    [[nodiscard]] bool done(const Status& status) { return status.ok() || fail(status.error()); }
 
     const CompactionOptions& m_options;
     FileSystem& m_files;
@@ -89,9 +81,7 @@ class Compaction {
     bool m_has_header = false;
     CompactionPlan m_plan;
     std::size_t m_written_lines = 0;  // of the plan's
-    std::string m_temporary_path;
-    std::unique_ptr<OpenedFile> m_temporary;
-    std::string m_buffer;
+    ReplacementFile m_copy;
     CompactionReport m_report;
     Error m_error{ErrorCategory::io, ""};
 };
@@ -132,9 +122,9 @@ bool Compaction::rewrite() {
     evict();
     remove_leftovers();
     Lease appending;
-    return make_temporary() && write_new_lines() && sync() && take_lock(k_append_byte, appending) &&
-           check_unchanged() && read_lines(m_reader, 0, true) && read_side_files(true) && write_new_lines() && sync() &&
-           replace();
+    return make_copy() && write_new_lines() && done(m_copy.sync()) && take_lock(k_append_byte, appending) &&
+           check_unchanged() && read_lines(m_reader, 0, true) && read_side_files(true) && write_new_lines() &&
+           done(m_copy.sync()) && replace();
 }
 
 bool Compaction::take_lock(std::int64_t byte, Lease& lease) {
@@ -264,79 +254,40 @@ void Compaction::remove_leftovers() {
         return;
     }
     for (const std::string& name : *names) {
-        const bool is_temporary = name.ends_with(k_temporary_suffix) || name.ends_with(k_index_temporary_suffix);
+        const bool is_temporary = name.ends_with(k_replacement_suffix) || name.ends_with(k_index_temporary_suffix);
         if (is_temporary && name.starts_with(m_path.substr(slash + 1) + ".")) {
             (void)m_files.unlink(directory + name);
         }
     }
 }
 
-bool Compaction::make_temporary() {
-    const std::string path = m_path + "." + unique_digits(*m_options.clock) + std::string(k_temporary_suffix);
-    const auto made = open_regular(m_files, path, OpenMode::create_new);
-    if (!made) {
-        return fail(io_error("make", path, made.error_number()));
-    }
-    m_temporary_path = path;
-    m_temporary = std::make_unique<OpenedFile>(m_files, *made);
-    m_buffer.append(k_header_line).append("\n");
-    return keep_owner_and_mode();
-}
-
-// Who could append before must be able to afterwards.
-bool Compaction::keep_owner_and_mode() {
-    const FileInfo& old = m_sources[0]->info();
-    const FileInfo& fresh = m_temporary->info();
-    if (fresh.owner != old.owner || fresh.group != old.group) {
-        const IoStatus given = m_files.set_owner(m_temporary->descriptor(), old.owner, old.group);
-        const bool group_is_enough = fresh.group == old.group && (old.mode & 0020) != 0;
-        if (!given && !group_is_enough) {
-            return fail("keep the owner and group of", given.error_number());
-        }
-    }
-    if (const IoStatus set = m_files.set_mode(m_temporary->descriptor(), old.mode); !set) {
-        return fail("keep the mode of", set.error_number());
-    }
-    return true;
+bool Compaction::make_copy() {
+    return done(m_copy.make(m_sources[0]->info(), *m_options.clock)) &&
+           done(m_copy.append(std::string(k_header_line) + "\n"));
 }
 
 bool Compaction::write_new_lines() {
     for (; m_written_lines < m_plan.lines().size(); ++m_written_lines) {
         const PlannedLine& line = m_plan.lines()[m_written_lines];
-        if (line.fate == Fate::stays && !(append_line(line) && flush(k_buffer_bytes))) {
+        if (line.fate == Fate::stays && !append_line(line)) {
             return false;
         }
     }
-    return flush(0);
+    return true;
 }
 
 bool Compaction::append_line(const PlannedLine& line) {
-    const int descriptor = m_sources[line.source]->descriptor();
-    const std::size_t start = m_buffer.size();
-    const auto length = static_cast<std::size_t>(line.length_bytes);
-    m_buffer.resize(start + length);
-    const auto count = read_fully(m_files, descriptor, std::span(m_buffer).subspan(start), line.offset);
-    if (!count || *count < length) {
+    std::string bytes(static_cast<std::size_t>(line.length_bytes), '\0');
+    const auto count = read_fully(m_files, m_sources[line.source]->descriptor(), bytes, line.offset);
+    if (!count || *count < bytes.size()) {
         return fail("read", count.ok() ? EIO : count.error_number());
     }
-    if (parse_prefix(std::string_view(m_buffer).substr(start)) != line.prefix) {
+    if (parse_prefix(bytes) != line.prefix) {
         return fail({ErrorCategory::busy, m_path + " was overwritten meanwhile"});
     }
-    m_buffer += '\n';
     ++m_report.kept;
-    return true;
-}
-
-bool Compaction::flush(std::size_t least_bytes) {
-    if (m_buffer.size() < least_bytes) {
-        return true;
-    }
-    if (const IoStatus written = write_all(m_files, m_temporary->descriptor(), m_buffer); !written) {
-        return fail("write the copy of", written.error_number());
-    }
-    m_report.bytes_after += static_cast<std::int64_t>(m_buffer.size());
-    m_buffer.clear();
-    return true;
+    bytes += '\n';
+    return done(m_copy.append(bytes));
 }
 
 // Under the append lock. A file that somebody replaced or truncated meanwhile is not ours to overwrite.
@@ -349,22 +300,15 @@ bool Compaction::check_unchanged() {
     return true;
 }
 
-bool Compaction::sync() {
-    const IoStatus synced = m_files.fsync(m_temporary->descriptor());
-    return synced.ok() || fail("sync the copy of", synced.error_number());
-}
-
 bool Compaction::replace() {
-    if (const IoStatus renamed = m_files.rename(m_temporary_path, m_path); !renamed) {
-        return fail("replace", renamed.error_number());
+    const auto replaced = m_copy.replace();
+    if (!replaced) {
+        return fail(replaced.error());
     }
-    m_temporary_path.clear();
-    // If this fails, a power cut may bring the old file back, which has nothing of what the side files hold.
-    const std::string directory = m_path.substr(0, std::max<std::size_t>(m_path.find_last_of('/'), 1));
-    if (m_files.fsync_directory(directory).ok()) {
-        for (const std::string& path : m_taken_over) {
-            (void)m_files.unlink(path);
-        }
+    m_report.bytes_after = m_copy.size_bytes();
+    // If it may not survive, a power cut may bring the old file back, which has nothing of what the side files hold.
+    for (std::size_t i = 0; *replaced && i < m_taken_over.size(); ++i) {
+        (void)m_files.unlink(m_taken_over[i]);
     }
     return true;
 }

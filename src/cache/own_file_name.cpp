@@ -29,13 +29,17 @@ std::string unique_digits(Clock& clock) {
                               std::to_string(++count)));
 }
 
-std::string own_file_name(Clock& clock, std::string_view suffix) {
+std::string plain_host_name() {
     std::string name;
     for (const char c : host_name()) {
         const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
         name += is_plain ? c : '_';
     }
-    return name + "-" + std::to_string(::getpid()) + "-" + unique_digits(clock) + std::string(suffix);
+    return name;
+}
+
+std::string own_file_name(Clock& clock, std::string_view suffix) {
+    return plain_host_name() + "-" + std::to_string(::getpid()) + "-" + unique_digits(clock) + std::string(suffix);
 }
 
 }  // namespace cudnn_tune::cache

@@ -12,6 +12,9 @@ namespace cudnn_tune::cache {
 // 16 hexadecimal digits that no other process, and no other call, gets.
 [[nodiscard]] std::string unique_digits(Clock&);
 
+// The name of this machine, with an underscore for what is neither a letter, a digit nor a hyphen.
+[[nodiscard]] std::string plain_host_name();
+
 // "<host>-<pid>-<16 hex><suffix>".
 [[nodiscard]] std::string own_file_name(Clock&, std::string_view suffix);
 

@@ -4,9 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 
+#include "cache/own_file_name.hpp"
 #include "cache/record_codec.hpp"
 
 namespace cudnn_tune::cache {
@@ -27,19 +26,6 @@ Place place_of(const std::string& cache_path) {
     const std::size_t slash = cache_path.rfind('/');
     const std::string folder = slash == std::string::npos ? "." : cache_path.substr(0, std::max<std::size_t>(slash, 1));
     return {folder, cache_path.substr(slash == std::string::npos ? 0 : slash + 1) + std::string(k_infix)};
-}
-
-std::string host_name() {
-    std::array<char, 256> host{};
-    if (::gethostname(host.data(), host.size() - 1) != 0) {
-        host[0] = '\0';
-    }
-    std::string name;
-    for (const char c : std::string_view(host.data())) {
-        const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
-        name += is_plain ? c : '_';
-    }
-    return name;
 }
 
 // "?" where it cannot be read.
@@ -189,19 +175,8 @@ int TrialMarks::deaths(const Digest& digest, const Choice& choice) {
 }
 
 bool TrialMarks::make_file() {
-    static constinit std::atomic<unsigned> count{0};
     const Place place = place_of(m_cache_path);
-    const std::string host = host_name();
-    const std::string pid = std::to_string(::getpid());
-    const std::string seed = host + pid + ":" + std::to_string(m_clock.monotonic_ns()) + ":" + std::to_string(++count);
-    std::string path = place.folder;
-    path.append("/")
-        .append(place.name_start)
-        .append(host)
-        .append("-")
-        .append(pid)
-        .append("-")
-        .append(to_hex(checksum_of(seed)));
+    std::string path = place.folder + "/" + place.name_start + own_file_name(m_clock, "");
     const auto descriptor = m_files.open(path, OpenMode::create_new);
     if (!descriptor.ok()) {
         return false;
@@ -209,8 +184,8 @@ bool TrialMarks::make_file() {
     m_own_path = std::move(path);
     m_descriptor = *descriptor;
     std::string line(k_header);
-    line.append("pid=").append(pid).append(" boot=").append(boot_id(m_files)).append(" host=").append(host);
-    line += '\n';
+    line.append("pid=").append(std::to_string(::getpid())).append(" boot=").append(boot_id(m_files));
+    line.append(" host=").append(plain_host_name()).append("\n");
     // Without a lock nobody could tell that this process lives.
     return m_files.try_lock_range(m_descriptor, 0, 1).ok() && write_all(m_files, m_descriptor, line).ok();
 }

@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-#include "util/log.hpp"
+#include <utility>
 
 namespace cudnn_tune {
 namespace {
@@ -14,9 +14,8 @@ StatisticsFlush* g_flush = nullptr;
 }  // namespace
 
 StatisticsFlush::StatisticsFlush(tune::Context& context, const compile::CompileCache& compile)
-    : m_context(context), m_compile(compile) {
-    if (const std::string& path = context.settings().statistics_path; !path.empty()) {
-        m_file = std::make_unique<cache::StatisticsFile>(path);
+    : m_context(context), m_compile(compile), m_report(context) {
+    if (m_report.is_wanted()) {
         g_flush = this;
         // If this fails, what a child inherits is counted twice.
         (void)::pthread_atfork(nullptr, nullptr, &StatisticsFlush::in_forked_child);
@@ -30,7 +29,7 @@ void StatisticsFlush::in_forked_child() {
 }
 
 void StatisticsFlush::flush() {
-    if (m_file == nullptr) {
+    if (!m_report.is_wanted()) {
         return;
     }
     m_seen_measured = m_context.statistics().get(tune::Counter::measured);
@@ -38,8 +37,7 @@ void StatisticsFlush::flush() {
     if (m_context.statistics().own(tune::Counter::asked) == 0 && now.asked == m_inherited.asked) {
         return;  // a forked child, say, that never used cuDNN: it opens no file
     }
-    cache::Counts counts{{"processes", 1}};
-    m_context.count_into(counts);
+    tune::StatisticsReport::Counts counts{{"processes", 1}};
     const auto own = [](std::uint64_t all, std::uint64_t inherited) {
         return static_cast<std::int64_t>(all - inherited);
     };
@@ -51,9 +49,7 @@ void StatisticsFlush::flush() {
     counts["compile_stored"] = own(now.stored, m_inherited.stored);
     counts["compile_saved_bytes"] = own(now.saved_bytes, m_inherited.saved_bytes);
     counts["compile_saved_ms"] = static_cast<std::int64_t>((now.saved_s - m_inherited.saved_s) * 1000);
-    if (const Status added = m_file->add(counts); !added) {
-        warn_once("statistics", "statistics are not written: " + added.error().message);
-    }
+    m_report.add(std::move(counts));
 }
 
 }  // namespace cudnn_tune

@@ -5,11 +5,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 
-#include "cache/statistics_file.hpp"
 #include "compile/compile_cache.hpp"
 #include "tune/context.hpp"
+#include "tune/statistics_report.hpp"
 
 namespace cudnn_tune {
 
@@ -20,7 +19,7 @@ class StatisticsFlush {
 
     // On the way out of every question: looks at one counter unless something was measured.
     void after_question() {
-        if (m_file != nullptr && m_context.statistics().get(tune::Counter::measured) != m_seen_measured) {
+        if (m_report.is_wanted() && m_context.statistics().get(tune::Counter::measured) != m_seen_measured) {
             flush();
         }
     }
@@ -32,7 +31,7 @@ class StatisticsFlush {
 
     tune::Context& m_context;
     const compile::CompileCache& m_compile;
-    std::unique_ptr<cache::StatisticsFile> m_file;
+    tune::StatisticsReport m_report;
     std::atomic<std::int64_t> m_seen_measured{0};
     compile::Counters m_inherited;  // by a forked child: its parent's to report
 };

@@ -9,8 +9,8 @@
 #include <csignal>
 #include <fstream>
 
-#include "faulty_file_system.hpp"
-#include "temporary_directory.hpp"
+#include "../../storage/faulty_file_system.hpp"
+#include "../../storage/temporary_directory.hpp"
 
 namespace cudnn_tune::cache {
 namespace {
