@@ -37,9 +37,11 @@ left() { echo $((seconds - SECONDS)); }
 status=0
 for run in normal1 normal2 fast; do
     [ "$(left)" -gt 5 ] || break
-    # The budget of a job, not the larger one of offline tuning: that is what is judged.
-    "$programs/cudnn-tune" tune --shapes "$shapes" --effort "${run%[12]}" --cache "$state/$run.jsonl" --cudnn "$cudnn" \
-        --budget 2 --time-limit "$(left)" >"$OUT/tune-$run.out" 2>&1 || status=$?
+    # The budget that a job has, not the larger one of offline tuning: that is what is judged.
+    budget=2
+    [ $run != fast ] || budget=0.5
+    CUDNN_TUNE_LOG=debug "$programs/cudnn-tune" tune --shapes "$shapes" --effort "${run%[12]}" --cache "$state/$run.jsonl" --cudnn "$cudnn" \
+        --budget $budget --time-limit "$(left)" >"$OUT/tune-$run.out" 2>&1 || status=$?
     sed "s/^/$run: /" "$OUT/tune-$run.out" | head -n 6
 done
 [ "$(left)" -gt 5 ] && { "$programs/selection" "$shapes" --cudnn "$cudnn" --out "$state/selection.csv" --time-limit "$(left)" \

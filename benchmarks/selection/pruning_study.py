@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 
 LIST_MS = 30  # asking for the three lists, which the search did outside of what it wrote down
 BURST_MS, LEAST_LAUNCHES, MOST_LAUNCHES = 0.2, 4, 16
-BEHIND, NEAR, LEAST_ROUNDS, ROUNDS = 1.5, 1.10, 3, 7
+BEHIND, NEAR, LEAST_ROUNDS, ROUNDS = 1.5, 1.10, 3, 5
 FAR = 3.0  # of a family
 
 
@@ -28,10 +28,12 @@ def read(path):
     return problems
 
 
-def plan(configurations, sure, least_others):
+def plan(configurations, sure, least_others, second):
     """(tried in any case, tried while there is time), in the library's order."""
     listed = sorted((c for c in configurations if c["mode"] != 2), key=lambda c: (c["mode"], c["rank"]))
     listed = [c for c in listed if not c["compiles"] or (c["mode"] == 0 and c["rank"] == 0)]
+    if not second and sum(c["mode"] == 0 for c in listed) >= least_others:
+        listed = [c for c in listed if c["mode"] == 0]
     if len(listed) < least_others:
         listed += [c for c in configurations if c["mode"] == 2 and not c["compiles"]]
     first, rest, engines = [], [], set()
@@ -43,7 +45,9 @@ def plan(configurations, sure, least_others):
 
 def tune(configurations, arguments):
     """(milliseconds that it takes, time of the choice in nanoseconds)."""
-    first, rest = plan(configurations, arguments.sure, arguments.least_others)
+    first, rest = plan(configurations, arguments.sure, arguments.least_others, not arguments.first_list)
+    if arguments.skip_compiled and any(c["compiles"] and c["mode"] == 0 and c["rank"] == 0 for c in first):
+        return LIST_MS, first[0]["time_ns"]
     spent_ms, best_ns, times_ns = 0.0, math.inf, []
     behind, near = Counter(), set()
     for index, c in enumerate(first + rest):
@@ -78,7 +82,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("csv")
     parser.add_argument("--sure", type=int, default=8, help="tried in any case, beside one of each engine")
-    parser.add_argument("--exploring-ms", type=float, default=60)
+    parser.add_argument("--exploring-ms", type=float, default=40)
+    parser.add_argument("--first-list", action="store_true", help="the second list only if the first one has little")
+    parser.add_argument("--skip-compiled", action="store_true", help="leave problems whose first choice is compiled")
     parser.add_argument("--least-others", type=int, default=4, help="with fewer the FALLBACK list is tried, too")
     arguments = parser.parse_args()
     problems = read(arguments.csv)

@@ -22,12 +22,12 @@ struct RaceRules {
     double family_ratio = 3.0;
     // Candidates beyond the sure ones are tried until this much time has gone into the problem: next to nothing for
     // kernels of microseconds, where all are tried, and much for those of milliseconds.
-    std::int64_t exploring_ns = 60'000'000;
+    std::int64_t exploring_ns = 40'000'000;
     // After at least `min_samples` a candidate whose median is behind the leader's by this ratio is out: samples of
     // one kernel on an idle GPU differ by 1 to 3 %.
     double behind_ratio = 1.10;
     int min_samples = 3;
-    int rounds = 7;
+    int rounds = 5;
     // On a GPU with other work samples differ by more: then a candidate is out only if it is behind by this many
     // standard errors of the difference, and rounds go on until the medians are known to `precision` or until
     // `most_rounds`. Choices up to 5 % apart count as equally fast where samples are that noisy (select::noise_ns); at

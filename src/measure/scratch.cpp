@@ -9,8 +9,9 @@
 namespace cudnn_tune::measure {
 namespace {
 
-// Host block that is repeated over a device buffer: long enough that no row of a usual tensor repeats the one before.
-constexpr std::size_t k_block_bytes = std::size_t{1} << 20;
+// Host block that is repeated over a device buffer: long enough that no row of a usual tensor repeats the one before,
+// and made in half a millisecond.
+constexpr std::size_t k_block_bytes = std::size_t{1} << 18;
 
 template <typename T, typename Make>
 void fill(std::vector<std::uint8_t>& bytes, Make make) {

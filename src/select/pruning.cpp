@@ -20,8 +20,10 @@ struct Kept {
         bool has_one_without_workspace = false;
     };
     std::set<key::Choice> choices;
+    std::set<key::Choice> first_list;
     std::array<OfApi, std::variant_size_v<key::Choice>> apis;
     bool fallback_is_needed = true;
+    bool second_is_needed = true;
     bool compiled_are_needed = true;
     int nb_compiled = 0;
 
@@ -55,10 +57,14 @@ bool compiles_at_run_time(const key::Candidate& c) {
     return (c.behavior_notes >> abi::k_behavior_runtime_compilation & 1U) != 0;
 }
 
+bool is_left_out_as_second(const key::Candidate& c, const Kept& kept) {
+    return c.mode == abi::k_mode_b && !kept.second_is_needed && std::holds_alternative<key::GraphChoice>(c.choice);
+}
+
 // Where nearly all have to be compiled.
 constexpr int k_most_compiled = 4;
 
-constexpr std::array<Entry, 9> k_table{{
+constexpr std::array<Entry, 10> k_table{{
     {{"status", "cuDNN says that it cannot be used"},
      [](const key::Candidate& c, const PruningContext&, const Kept&) { return !usable(c); }},
     {{"denied", "somebody has denied it"},
@@ -76,7 +82,9 @@ constexpr std::array<Entry, 9> k_table{{
          return context.numerics_allowed && !context.numerics_allowed(c);
      }},
     {{"duplicate", "an earlier list has it, too"},
-     [](const key::Candidate& c, const PruningContext&, const Kept& kept) { return kept.choices.contains(c.choice); }},
+     [](const key::Candidate& c, const PruningContext&, const Kept& kept) {
+         return kept.choices.contains(c.choice) || (is_left_out_as_second(c, kept) && kept.first_list.contains(c.choice));
+     }},
     {{"workspace", "it needs more workspace than may be used"},
      [](const key::Candidate& c, const PruningContext& context, const Kept&) {
          return context.workspace_limit_bytes >= 0 && c.workspace_bytes > context.workspace_limit_bytes;
@@ -84,6 +92,10 @@ constexpr std::array<Entry, 9> k_table{{
     {{"fallback", "the library offers it only as a last resort"},
      [](const key::Candidate& c, const PruningContext&, const Kept& kept) {
          return c.mode == abi::k_mode_fallback && !kept.fallback_is_needed;
+     }},
+    {{"second", "the library's first list had enough"},
+     [](const key::Candidate& c, const PruningContext& context, const Kept& kept) {
+         return is_left_out_as_second(c, kept) && !is_seed(c, context);
      }},
     {{"compile", "it takes long to compile, and the library itself prefers another one"},
      [](const key::Candidate& c, const PruningContext& context, const Kept& kept) {
@@ -158,12 +170,18 @@ std::vector<std::size_t> plan_trials(std::vector<key::Candidate>& candidates, co
         if (usable(candidate) && candidate.mode != abi::k_mode_fallback &&
             std::holds_alternative<key::GraphChoice>(candidate.choice)) {
             listed.insert(candidate.choice);
+            if (candidate.mode != abi::k_mode_b) {
+                kept.first_list.insert(candidate.choice);
+            }
             if (!compiles_at_run_time(candidate)) {
                 ready_made.insert(candidate.choice);
             }
         }
     }
     kept.fallback_is_needed = context.fallback_below < 0 || static_cast<int>(listed.size()) < context.fallback_below;
+    const auto ready_made_first = std::ranges::count_if(
+        ready_made, [&](const key::Choice& choice) { return kept.first_list.contains(choice); });
+    kept.second_is_needed = context.second_below < 0 || ready_made_first < context.second_below;
     kept.compiled_are_needed =
         context.compiled_below < 0 || static_cast<int>(ready_made.size()) < context.compiled_below;
     std::vector<std::size_t> trials;

@@ -31,6 +31,9 @@ struct PruningContext {
     // and engines that take 0.6 s to compile: it is measured only if the other lists have fewer usable configurations
     // than this. -1: always.
     int fallback_below = -1;
+    // The B list repeats most of the INSTANT list in another order, and what it adds loads further kernels (5 ms each):
+    // it is measured only if the INSTANT list has fewer usable ready-made configurations than this. -1: always.
+    int second_below = -1;
     // An engine that compiles at run time takes 0.3 to 1 s where others take 0.2 ms, and won in 3 of 75 problems, each
     // time as the library's first choice: only that one is measured, unless the lists have fewer other configurations
     // than this; then some are. -1: all are.

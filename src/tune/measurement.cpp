@@ -30,7 +30,7 @@ constexpr int k_enough_without_fallback = 4;
 int most_trials(Effort effort) {
     switch (effort) {
         case Effort::fast:
-            return 4;
+            return 6;
         case Effort::normal:
             return 8;
         case Effort::exhaustive:
@@ -43,11 +43,13 @@ measure::RaceRules rules_for(Effort effort) {
     measure::RaceRules rules;
     switch (effort) {
         case Effort::fast:
-            rules.rounds = 4;
+            rules.rounds = 3;
             rules.precision = 0.025;
             rules.most_rounds = 20;
-            rules.exploring_ns = 5'000'000;
+            rules.exploring_ns = 10'000'000;
             rules.window_ns = 500'000;
+            rules.burst_ns = 100'000;
+            rules.max_burst = 8;
             break;
         case Effort::normal:
             break;
@@ -122,6 +124,8 @@ cache::Record record_in_heuristic_order(const key::KeyText& key, std::vector<key
     return record;
 }
 
+std::string in_ms(std::int64_t duration_ns) { return std::to_string(duration_ns / 1'000'000) + " ms"; }
+
 // 0 where the driver does not say.
 std::int64_t l2_bytes(const measure::Driver& driver) {
     const auto device = driver.current_device();
@@ -184,7 +188,9 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
     if (!stream) {
         return Error{ErrorCategory::gpu, "there is no stream to measure on"};
     }
+    const std::int64_t begun_ns = tools.clock.monotonic_ns();
     auto candidates = with_known_results(question.candidates(), known, tools.settings.mode == Mode::retune);
+    const std::int64_t listed_ns = tools.clock.monotonic_ns();
     if (candidates.empty()) {
         return Error{ErrorCategory::not_found, "the library lists no candidate"};
     }
@@ -229,6 +235,7 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
     }
     context.denied = known ? std::span(known->denied) : std::span<const key::Choice>();
     context.compiled_below = tools.settings.effort == Effort::exhaustive ? -1 : k_enough_without_fallback;
+    context.second_below = tools.settings.effort == Effort::fast ? k_enough_without_fallback : -1;
     context.fallback_below = tools.settings.effort == Effort::exhaustive ? -1 : k_enough_without_fallback;
     // The workspace of Find*Ex is the caller's; all others come out of the scratch memory.
     context.workspace_limit_bytes = std::min({offered_bytes, workspace_cap_bytes(tools.settings, driver),
@@ -272,6 +279,7 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
     if (!timer) {
         return timer.error();
     }
+    const std::int64_t ready_ns = tools.clock.monotonic_ns();
     const auto is_measured = [](const key::Candidate& candidate) { return candidate.measured(); };
     bool leader_is_clear = known && known->status == cache::RecordStatus::measured;
     for (const std::vector<std::size_t>* const part : {&trials.order, &trials.last_resorts}) {
@@ -298,6 +306,10 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
     }
     if (std::none_of(candidates.begin(), candidates.end(), is_measured)) {
         return Error{ErrorCategory::gpu, "no candidate ran"};
+    }
+    if (log_enabled(LogLevel::debug)) {
+        log_debug("listing took " + in_ms(listed_ns - begun_ns) + ", memory " + in_ms(ready_ns - listed_ns) +
+                  ", trials " + in_ms(tools.clock.monotonic_ns() - ready_ns) + ": " + question.key().problem);
     }
     const auto verified =
         verify_candidates(question, driver, *stream, tools.clock, {verify, taken_bytes, deadline_ns}, candidates);

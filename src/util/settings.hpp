@@ -27,7 +27,7 @@ struct Settings {
     std::vector<std::string> system_cache_paths;
     Mode mode = Mode::tune;
     Effort effort = Effort::normal;
-    double problem_budget_s = 2;
+    double problem_budget_s = 2;  // 0.5 with effort `fast`, unless it was set
     double process_budget_s = 120;
     double wait_s = -1;  // for another process that measures a problem; below 0: as long as measuring may take
     WorkspaceCap workspace_cap;

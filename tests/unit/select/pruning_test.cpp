@@ -131,6 +131,30 @@ TEST(Pruning, MeasuresTheLastResortsOnlyWhereTheOtherListsHaveLittle) {
     EXPECT_THAT(plan_trials(candidates, {}), ElementsAre(0, 1, 2));
 }
 
+TEST(Pruning, MeasuresTheSecondListOnlyWhereTheFirstHasLittle) {
+    Candidates candidates{candidate(Graph{.engine = 1, .rank = 0}),
+                          candidate(Graph{.engine = 2, .rank = 1, .behavior_notes = 1}),
+                          candidate(Graph{.engine = 3, .rank = 2}),
+                          candidate(Graph{.engine = 3, .mode = abi::k_mode_b, .rank = 0}),
+                          candidate(Graph{.engine = 4, .mode = abi::k_mode_b, .rank = 1})};
+    EXPECT_THAT(plan_trials(candidates, {.second_below = 3}), ElementsAre(0, 1, 2, 4)) << "two are ready-made";
+    EXPECT_THAT(plan_trials(candidates, {.second_below = 2}), ElementsAre(0, 1, 2));
+    EXPECT_THAT(reasons(candidates), ElementsAre("", "", "", "duplicate", "second"));
+    EXPECT_THAT(plan_trials(candidates, {}), ElementsAre(0, 1, 2, 4));
+    EXPECT_THAT(plan_trials(candidates, {.second_below = 2, .seeds = {candidates[4].choice}}),
+                ElementsAre(4, 0, 1, 2));
+}
+
+TEST(Pruning, TheSecondListsCopyOfWhatOnlyItsRankKeptOutIsADuplicate) {
+    Candidates candidates{candidate(Graph{.engine = 1, .rank = 0}), candidate(Graph{.engine = 1, .rank = 1}),
+                          candidate(Graph{.engine = 1, .mode = abi::k_mode_b, .rank = 0})};
+    std::get<key::GraphChoice>(candidates[1].choice).knobs = {{2, 1}};
+    std::get<key::GraphChoice>(candidates[2].choice).knobs = {{2, 1}};
+    EXPECT_THAT(plan_trials(candidates, {.second_below = 1, .most_trials = 1}), ElementsAre(0));
+    EXPECT_THAT(reasons(candidates), ElementsAre("", "rank", "duplicate"));
+    EXPECT_THAT(left_out_by_rank(candidates), ElementsAre(1));
+}
+
 TEST(Pruning, MeasuresHopelessOnesLastButMeasuresThem) {
     Candidates candidates{candidate(Graph{.engine = 0, .rank = 0}), candidate(Graph{.engine = 1, .rank = 1}),
                           candidate(Graph{.engine = 0, .rank = 2, .workspace_bytes = 1}),
