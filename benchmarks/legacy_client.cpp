@@ -15,8 +15,8 @@
 #include <map>
 #include <sstream>
 
-#include "client/convolution.hpp"
 #include "cli/csv.hpp"
+#include "client/convolution.hpp"
 
 namespace cudnn_tune::benchmarks {
 namespace {
@@ -29,6 +29,7 @@ struct Options {
     std::string filter;
     std::size_t limit = 0;
     std::size_t every = 1;
+    bool mixed_precision = false;  // each fp32 problem once more, as training in mixed precision asks it
     std::string api = "get";
     int math_type = -1;
     std::size_t workspace_limit_bytes = std::size_t{256} << 20;
@@ -126,8 +127,8 @@ bool run_problem(abi::Handle& handle, const Shape& shape, const Options& options
     }
     std::printf("%s,%d,%d,%zu,%.3f,%.4f,%.3f,%.6g,%016llx,%s,%s,%.3g\n", cli::csv_field(shape.id).c_str(), answer.algo,
                 answer.math_type, answer.memory, choose_us, again_us, run_us, checksum.mean_magnitude,
-                static_cast<unsigned long long>(checksum.hash), cli::csv_field(gpu).c_str(), cli::csv_field(error).c_str(),
-                rounding);
+                static_cast<unsigned long long>(checksum.hash), cli::csv_field(gpu).c_str(),
+                cli::csv_field(error).c_str(), rounding);
     std::fflush(stdout);
     return error.empty();
 }
@@ -166,6 +167,13 @@ int run(const Options& options) {
                 nb_rows++ % std::max<std::size_t>(1, options.every) == 0 &&
                 (options.limit == 0 || shapes.size() < options.limit)) {
                 shapes.push_back(std::move(shape));
+                if (options.mixed_precision && shapes.back().dtype == "fp32") {
+                    Shape mixed = shapes.back();
+                    mixed.id += "-amp";
+                    mixed.dtype = "fp16";
+                    mixed.is_channels_last = true;
+                    shapes.push_back(std::move(mixed));
+                }
             }
         }
     }
@@ -196,6 +204,8 @@ int main(int argc, char** argv) {
     app.add_option("SHAPES", options.files, "CSV files of problems")->required();
     app.add_option("--filter", options.filter, "Only problems with this in their id, model or data type");
     app.add_option("--every", options.every, "Only one problem in so many");
+    app.add_flag("--mixed-precision", options.mixed_precision,
+                 "Each fp32 problem also as fp16, channels last (ID-amp)");
     app.add_option("--limit", options.limit, "At most so many problems");
     app.add_option("--api", options.api, "How to ask")->check(CLI::IsMember({"get", "find", "findex"}));
     app.add_option("--math", options.math_type, "cudnnMathType_t (default: by data type)");

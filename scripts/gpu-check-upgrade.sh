@@ -59,18 +59,20 @@ upgraded() { CUDNN_TUNE_POLICY=$work/upgrade.json "$@"; }
 tool=("$programs/cudnn-tune" run --cache)
 
 if wants client; then
-    client=("$programs/legacy_client" "$benchmarks/shapes/models.csv" --every "$every" --check 64 --repeat 5 --burst 10)
+    client=("$programs/legacy_client" "$benchmarks/shapes/models.csv" --every "$every" --mixed-precision --repeat 9 --burst 20)
     cache=$work/client.jsonl
     # The best legacy algorithm of each problem, then the configurations in the same entries.
     with_libraries run legacy-cold 100 "${tool[@]}" "$cache" -- "${client[@]}"
     with_libraries upgraded run upgrade-cold 200 "${tool[@]}" "$cache" -- "${client[@]}" --new-handle
+    with_libraries run legacy-checked 60 "${tool[@]}" "$cache" -- "${client[@]}" --check 64
+    with_libraries upgraded run upgrade-checked 60 "${tool[@]}" "$cache" -- "${client[@]}" --check 64
     # Measured in turns, so that the GPU's clocks favour neither.
-    for turn in 1 2; do
+    for turn in 1 2 3 4; do
         with_libraries run legacy-$turn 60 "${tool[@]}" "$cache" -- "${client[@]}"
         with_libraries upgraded run upgrade-$turn 60 "${tool[@]}" "$cache" -- "${client[@]}"
     done
     # What the named algorithms do by themselves.
-    with_libraries run named 60 "${client[@]}" --answers "$OUT/upgrade-upgrade-1.out"
+    with_libraries run named 60 "${client[@]}" --check 64 --answers "$OUT/upgrade-upgrade-1.out"
     cp "$cache" "$OUT/upgrade-client.jsonl"
 fi
 if wants torch; then

@@ -15,6 +15,11 @@ ROUNDOFF = {"fp64": 2.0 ** -53, "fp32": 2.0 ** -24, "fp16": 2.0 ** -11, "bf16": 
 # each), or the result rounded to its type, twice over.
 TOLERANCE = {"fp64": 2.0 ** -48, "fp32": 2.0 ** -9, "fp16": 2.0 ** -10, "bf16": 2.0 ** -7}
 
+# What legacy_client appends to the id of a problem's form in mixed precision.
+MIXED = "-amp"
+# Timed runs of each kind, in turns.
+TURNS = (1, 2, 3, 4)
+
 
 def geometric_mean(values):
     return math.exp(statistics.fmean(map(math.log, values))) if values else float("nan")
@@ -45,39 +50,45 @@ def error_ratio(row, other):
     return max(float(row["rounding"]), floor) / max(float(other["rounding"]), floor)
 
 
+def dtype_of_id(identity, dtypes):
+    return "fp16" if identity.endswith(MIXED) else dtypes.get(identity, "fp32")
+
+
 def dtype_of(row):
     return row["dtype"]
 
 
 def client_table(folder):
     runs = {name: read_rows(f"{folder}/upgrade-{name}.out")
-            for name in ["legacy-1", "legacy-2", "upgrade-1", "upgrade-2", "named"]}
+            for name in [f"{kind}-{turn}" for kind in ("legacy", "upgrade") for turn in (*TURNS, "checked")] + ["named"]}
     ids = set.intersection(*(set(rows) for rows in runs.values() if rows)) if runs["upgrade-1"] else set()
     if not ids:
         return
     dtypes = data_types(folder)
     for rows in runs.values():
         for row in rows.values():
-            row["dtype"] = dtypes.get(row["id"], "fp32")
+            row["dtype"] = dtype_of_id(row["id"], dtypes)
 
     def time_us(kind, identity):
-        return min(float(runs[f"{kind}-{turn}"][identity]["run_us"]) for turn in (1, 2)
+        return min(float(runs[f"{kind}-{turn}"][identity]["run_us"]) for turn in TURNS
                    if identity in runs[f"{kind}-{turn}"])
 
     ratios = {i: time_us("upgrade", i) / time_us("legacy", i) for i in ids}
     mean = geometric_mean(list(ratios.values()))
     slower = [i for i in ids if ratios[i] > 1.02]
-    upgraded = runs["upgrade-1"]
-    launches = len(ids) * (1 + 5 * 10)
+    upgraded, checked = runs["upgrade-1"], runs["upgrade-checked"]
+    launches = len(ids) * (1 + 9 * 20)
     print(f"\n== Legacy client, {len(ids)} problems of models.csv: time with upgrade / best legacy algorithm")
     print(f"geometric mean {mean:.3f} (at most 0.6: {verdict(mean <= 0.6)}), "
           f"about {read_counter(folder + '/upgrade-upgrade-1.err', 'upgraded') * len(ids) // max(launches, 1)} problems "
           f"ran a plan")
     print(f"worst {max(ratios.values()):.3f}, above 1.02: {len(slower)} ({verdict(not slower)})")
-    for dtype in sorted({dtypes.get(i, "fp32") for i in ids}):
-        these = [ratios[i] for i in ids if dtypes.get(i, "fp32") == dtype]
-        print(f"  {dtype}: {len(these)} problems, geometric mean {geometric_mean(these):.3f}, "
-              f"best {min(these):.3f}, worst {max(these):.3f}")
+    forms = {"as listed": [i for i in ids if not i.endswith(MIXED)], "mixed precision": [i for i in ids if i.endswith(MIXED)]}
+    for form, of in [*forms.items(), *((d, [i for i in ids if dtype_of_id(i, dtypes) == d]) for d in ("fp32", "fp16"))]:
+        these = [ratios[i] for i in of]
+        if these:
+            print(f"  {form}: {len(these)} problems, geometric mean {geometric_mean(these):.3f}, "
+                  f"best {min(these):.3f}, worst {max(these):.3f}")
     for identity in sorted(ids, key=lambda i: -ratios[i])[:6]:
         print(f"  {ratios[identity]:.3f} {identity} legacy {time_us('legacy', identity):.1f} us "
               f"(algorithm {runs['legacy-1'][identity]['algo']}), upgraded {time_us('upgrade', identity):.1f} us "
@@ -86,21 +97,21 @@ def client_table(folder):
         own = geometric_mean([float(runs["named"][i]["run_us"]) / time_us("legacy", i) for i in ids])
         print(f"the named algorithms by themselves take {own:.3f} of the best legacy algorithm (calls that fit no plan)")
     print("== How exact: largest |error| / sum of |products| of 64 results a problem")
-    for dtype in sorted({dtypes.get(i, "fp32") for i in ids}):
-        these = [i for i in ids if dtypes.get(i, "fp32") == dtype]
-        print(f"  {dtype}: legacy {max(float(runs['legacy-1'][i]['rounding']) for i in these):.2e}, "
-              f"upgraded {max(float(upgraded[i]['rounding']) for i in these):.2e}")
-    off = [i for i in ids if not float(upgraded[i]["rounding"]) <= TOLERANCE[dtypes.get(i, "fp32")]]
+    for dtype in sorted({dtype_of_id(i, dtypes) for i in ids}):
+        these = [i for i in ids if dtype_of_id(i, dtypes) == dtype]
+        print(f"  {dtype}: legacy {max(float(runs['legacy-checked'][i]['rounding']) for i in these):.2e}, "
+              f"upgraded {max(float(checked[i]['rounding']) for i in these):.2e}")
+    off = [i for i in ids if not float(checked[i]["rounding"]) <= TOLERANCE[dtype_of_id(i, dtypes)]]
     print(f"beyond the type's tolerance: {len(off)} ({verdict(not off)}) {' '.join(sorted(off)[:5])}")
-    for what, name in [("the best legacy algorithm", "legacy-1"), ("the named algorithm", "named")]:
+    for what, name in [("the best legacy algorithm", "legacy-checked"), ("the named algorithm", "named")]:
         if runs[name]:
-            errors = {i: error_ratio(upgraded[i], runs[name][i]) for i in ids}
+            errors = {i: error_ratio(checked[i], runs[name][i]) for i in ids}
             worse = sorted((i for i in ids if errors[i] > 2), key=lambda i: -errors[i])
             print(f"error / error of {what}: geometric mean {geometric_mean(list(errors.values())):.2f}, "
                   f"largest {max(errors.values()):.2f}, above 2: {len(worse)} ({verdict(not worse)})")
             for identity in worse[:6]:
                 print(f"  {errors[identity]:.2f} {identity} {runs[name][identity]['rounding']} "
-                      f"(algorithm {runs[name][identity]['algo']}) -> {upgraded[identity]['rounding']}")
+                      f"(algorithm {runs[name][identity]['algo']}) -> {checked[identity]['rounding']}")
     cold = read_rows(f"{folder}/upgrade-upgrade-cold.out")
     lost = [i for i in ids if i in cold and cold[i]["hash"] != upgraded[i]["hash"]]
     print(f"another handle, the same algorithm, another result: {len(lost)}")

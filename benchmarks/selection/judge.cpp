@@ -14,7 +14,7 @@ namespace cudnn_tune::benchmarks {
 namespace {
 
 constexpr std::int64_t k_window_ns = 1'000'000;  // of a sample, as the engine's
-constexpr int k_most_launches = 100;
+constexpr int k_most_launches = 32;
 constexpr int k_search_samples = 7;
 constexpr int k_judge_samples = 15;
 constexpr double k_hopeless_ratio = 20;
@@ -26,15 +26,17 @@ class Bench {
 
     // The time of one launch in a window of `launches`; nothing if it does not run.
     std::optional<std::int64_t> sample(std::size_t index, int launches) {
-        std::int64_t enqueue_ns = 0;
-        const auto timed = m_timer.time(launches, [&] {
-            const std::int64_t start_ns = system_clock().monotonic_ns();
-            const abi::Status status = m_question.launch(index, m_candidates[index]);
-            enqueue_ns += system_clock().monotonic_ns() - start_ns;
-            return status;
-        });
-        m_last_enqueue_ns = enqueue_ns / launches;
-        return timed && timed->status == abi::k_success ? std::optional(timed->elapsed_ns / launches) : std::nullopt;
+        measure::Timer::Pace& pace = m_paces[index];
+        const auto timed = m_timer.time(launches, pace, [&] { return m_question.launch(index, m_candidates[index]); });
+        if (!timed || timed->status != abi::k_success) {
+            return std::nullopt;
+        }
+        const std::int64_t time_ns = timed->elapsed_ns / launches;
+        if (launches > 1) {
+            pace.enqueue_ns = timed->enqueue_ns / launches;
+            pace.kernel_ns = pace.kernel_ns > 0 ? std::min(pace.kernel_ns, time_ns) : time_ns;
+        }
+        return time_ns;
     }
     bool build(std::size_t index) { return m_question.prepare(index, m_candidates[index]) == abi::k_success; }
     void release(std::size_t index) { m_question.release(index); }
@@ -46,8 +48,8 @@ class Bench {
         return static_cast<int>(
             std::clamp<std::int64_t>(k_window_ns / std::max<std::int64_t>(time_ns, 1), 1, k_most_launches));
     }
-    // Host time of one launch in the sample taken last.
-    [[nodiscard]] std::int64_t last_enqueue_ns() const { return m_last_enqueue_ns; }
+    // Host time of one launch in its last sample of more than one; 0 if there was none.
+    [[nodiscard]] std::int64_t enqueue_ns(std::size_t index) { return m_paces[index].enqueue_ns; }
     [[nodiscard]] const key::Candidate& candidate(std::size_t index) const { return m_candidates[index]; }
     [[nodiscard]] std::size_t size() const { return m_candidates.size(); }
 
@@ -55,7 +57,7 @@ class Bench {
     tune::GraphQuestion& m_question;
     measure::Timer& m_timer;
     std::vector<key::Candidate> m_candidates;
-    std::int64_t m_last_enqueue_ns = -1;
+    std::map<std::size_t, measure::Timer::Pace> m_paces;
 };
 
 const key::GraphChoice& choice_of(const key::Candidate& candidate) {
@@ -93,7 +95,7 @@ Tried try_configuration(Bench& bench, std::size_t index, std::int64_t& best_firs
     if (!samples_ns.empty()) {
         tried.median_ns = measure::median_of(samples_ns);
         tried.spread_ns = measure::spread_of(samples_ns);
-        tried.enqueue_ns = bench.last_enqueue_ns();
+        tried.enqueue_ns = bench.enqueue_ns(index);
     }
     return tried;
 }

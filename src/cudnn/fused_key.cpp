@@ -10,6 +10,10 @@ namespace {
 
 constexpr std::size_t k_channels = 1;
 
+// 1, as attributes of a pointwise operation are kept: the attribute's type and its bytes.
+constexpr const char* k_float_one = "4:0000803f";
+constexpr const char* k_double_one = "5:000000000000f03f";
+
 bool is_bias_of(const LegacyKey::TensorPart& bias, const LegacyKey& convolution) {
     const LegacyKey::TensorPart& y = convolution.y;
     if (bias.nb_dims != y.nb_dims || (bias.dtype != y.dtype && bias.dtype != convolution.convolution.compute_type)) {
@@ -71,6 +75,9 @@ key::Problem problem_of(const FusedKey& fused) {
         key::PointwiseOperation operation;
         operation.mode = abi::k_pointwise_add;
         operation.math_precision = between.dtype;
+        // Said, not left to the library: the convolution's own scalars are not 1 when unset.
+        const char* const one = between.dtype == abi::k_double ? k_double_one : k_float_one;
+        operation.attributes = {{abi::k_operation_pointwise_alpha1, one}, {abi::k_operation_pointwise_alpha2, one}};
         operation.x = sum;
         operation.b = last() - 1;
         operation.y = last();

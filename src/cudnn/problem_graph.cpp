@@ -57,7 +57,9 @@ class Builder {
     Builder& set_list(int name, const T& values, int count) {
         return set_values(name, abi::k_type_int64, count, values.data());
     }
-    // Unset it behaves as a DOUBLE of its usual value.
+    // Unset it is a DOUBLE of its usual value, and is left so: what a program left unset is asked again as it was. Such
+    // a graph cannot be run: where the convolution computes in float its kernels take the first half of the DOUBLE for
+    // the value, which is 0 (seen on 9.19: all results are 0).
     Builder& set_scalar(int name, const key::Scalar& scalar, key::ScalarClass usual) {
         if (scalar.value == usual && scalar.type == abi::k_type_double) {
             return *this;
@@ -224,10 +226,9 @@ OwnDescriptor build_problem_graph(const RealCudnn& real, abi::Handle handle, con
                                   Accumulate accumulate) {
     key::GraphPart part;
     part.alignments.assign(problem.tensors.size(), k_graph_alignment_bytes);
-    if (accumulate == Accumulate::yes) {
-        part.beta = {key::ScalarClass::one,
-                     problem.x().dtype == abi::k_double ? abi::k_type_double : abi::k_type_float};
-    }
+    const int type = problem.x().dtype == abi::k_double ? abi::k_type_double : abi::k_type_float;
+    part.alpha = {key::ScalarClass::one, type};
+    part.beta = {accumulate == Accumulate::yes ? key::ScalarClass::one : key::ScalarClass::zero, type};
     return build_problem_graph(real, handle, problem, part);
 }
 

@@ -7,7 +7,7 @@
 
 namespace cudnn_tune::cudnn {
 
-// alpha is 1. beta 0 is left unset, as most programs do; 1 adds the result to what is there.
+// alpha is 1. beta is 0, or 1: the result is added to what is there.
 enum class Accumulate : std::uint8_t { no, yes };
 
 // The unique id of a tensor in such a graph, by its index in Problem::tensors.

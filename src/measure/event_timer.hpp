@@ -31,7 +31,7 @@ class EventTimer final : public Timer {
                                                       HeadStartBuffer buffer);
     ~EventTimer() override;
 
-    Result<Timed> time(int launches, const std::function<abi::Status()>& launch) override;
+    Result<Timed> time(int launches, const Pace&, const std::function<abi::Status()>& launch) override;
 
   private:
     EventTimer(const Driver& driver, abi::CuStream stream, Clock& clock, HeadStartBuffer buffer)
@@ -39,6 +39,7 @@ class EventTimer final : public Timer {
     // Times the filling of the buffer.
     Status calibrate();
     [[nodiscard]] abi::CuResult fill_buffer();
+    [[nodiscard]] static std::int64_t head_start_ns(int launches, const Pace&, std::int64_t first_enqueue_ns);
     // Keeps the stream busy for about so long.
     void give_head_start(std::int64_t duration_ns);
 

@@ -42,7 +42,8 @@ struct RaceRules {
     // A sample lasts at least this long, by repeating the launch: below it the resolution of an event (about 0.5 us)
     // and launch gaps decide.
     std::int64_t window_ns = 1'000'000;
-    int max_repeats = 100;
+    // More would only wait for the host: 32 launches of 5 us are 300 resolutions of an event.
+    int max_repeats = 32;
     // The first sample of a candidate that takes less than `short_ns` is a burst of some launches: one launch on an
     // idle stream also waits for the host to enqueue it, which takes 10 to 50 us depending on the engine (seen).
     std::int64_t short_ns = 1'000'000;

@@ -15,6 +15,7 @@ class Trial {
           m_clock(clock),
           m_rules(rules),
           m_ready(field.size, false),
+          m_paces(field.size),
           m_race(std::move(field), rules) {
         m_report.outcomes.resize(m_ready.size());
     }
@@ -105,7 +106,14 @@ class Trial {
     }
 
     Result<Timer::Timed> time(std::size_t candidate, int launches) {
-        return m_timer.time(launches, [this, candidate] { return m_runner.launch(candidate); });
+        Timer::Pace& pace = m_paces[candidate];
+        auto timed = m_timer.time(launches, pace, [this, candidate] { return m_runner.launch(candidate); });
+        if (timed && timed->status == abi::k_success && launches > 1) {
+            const std::int64_t kernel_ns = timed->elapsed_ns / launches;
+            pace.enqueue_ns = timed->enqueue_ns / launches;
+            pace.kernel_ns = pace.kernel_ns > 0 ? std::min(pace.kernel_ns, kernel_ns) : kernel_ns;
+        }
+        return timed;
     }
 
     void drop(std::size_t candidate, abi::Status status) {
@@ -119,6 +127,7 @@ class Trial {
     Clock& m_clock;
     RaceRules m_rules;
     std::vector<bool> m_ready;
+    std::vector<Timer::Pace> m_paces;
     Race m_race;
     TrialReport m_report;
 };

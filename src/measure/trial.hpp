@@ -46,8 +46,14 @@ class Timer {
     struct Timed {
         abi::Status status = abi::k_success;
         std::int64_t elapsed_ns = 0;
+        std::int64_t enqueue_ns = 0;  // of it, or beside it: what the host took to enqueue all
     };
-    virtual Result<Timed> time(int launches, const std::function<abi::Status()>& launch) = 0;
+    // What one launch takes, as far as it is known; 0: it is not.
+    struct Pace {
+        std::int64_t enqueue_ns = 0;
+        std::int64_t kernel_ns = 0;
+    };
+    virtual Result<Timed> time(int launches, const Pace&, const std::function<abi::Status()>& launch) = 0;
 };
 
 struct Outcome {

@@ -83,7 +83,8 @@ constexpr std::array<Entry, 10> k_table{{
      }},
     {{"duplicate", "an earlier list has it, too"},
      [](const key::Candidate& c, const PruningContext&, const Kept& kept) {
-         return kept.choices.contains(c.choice) || (is_left_out_as_second(c, kept) && kept.first_list.contains(c.choice));
+         return kept.choices.contains(c.choice) ||
+                (is_left_out_as_second(c, kept) && kept.first_list.contains(c.choice));
      }},
     {{"workspace", "it needs more workspace than may be used"},
      [](const key::Candidate& c, const PruningContext& context, const Kept&) {
@@ -120,6 +121,11 @@ constexpr auto k_rules = [] {
 }  // namespace
 
 std::span<const PruningRule> pruning_rules() { return k_rules; }
+
+int nb_ready_made(const std::vector<key::Candidate>& candidates) {
+    return static_cast<int>(std::ranges::count_if(
+        candidates, [](const key::Candidate& c) { return usable(c) && !compiles_at_run_time(c); }));
+}
 
 bool math_type_allowed(abi::MathType descriptor, abi::MathType offered) {
     if (offered == descriptor) {
@@ -179,8 +185,8 @@ std::vector<std::size_t> plan_trials(std::vector<key::Candidate>& candidates, co
         }
     }
     kept.fallback_is_needed = context.fallback_below < 0 || static_cast<int>(listed.size()) < context.fallback_below;
-    const auto ready_made_first = std::ranges::count_if(
-        ready_made, [&](const key::Choice& choice) { return kept.first_list.contains(choice); });
+    const auto ready_made_first =
+        std::ranges::count_if(ready_made, [&](const key::Choice& choice) { return kept.first_list.contains(choice); });
     kept.second_is_needed = context.second_below < 0 || ready_made_first < context.second_below;
     kept.compiled_are_needed =
         context.compiled_below < 0 || static_cast<int>(ready_made.size()) < context.compiled_below;

@@ -21,6 +21,9 @@ struct PruningRule {
 // In the order in which they are applied; the first that fits names the reason.
 [[nodiscard]] std::span<const PruningRule> pruning_rules();
 
+// With this many configurations to choose from, the last resorts have never held a winner that repaid its cost.
+inline constexpr int k_enough = 4;
+
 struct PruningContext {
     std::int64_t workspace_limit_bytes = -1;         // -1: none
     std::span<const key::Choice> denied{};           // by a person: they may fault, so they are not even run
@@ -54,6 +57,9 @@ struct PruningContext {
 // After plan_trials(): the indices of those that only their rank kept from being measured, each choice once, in the
 // library's order. They are for the time that is left.
 [[nodiscard]] std::vector<std::size_t> left_out_by_rank(std::vector<key::Candidate>& candidates);
+
+// How many of the candidates can be used and need no compiling at run time.
+[[nodiscard]] int nb_ready_made(const std::vector<key::Candidate>&);
 
 // True if a program whose convolution descriptor has math type `descriptor` may be given a result of type `offered`:
 // that type itself, or one that converts or rounds less.

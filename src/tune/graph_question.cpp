@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/graph_question.hpp"
 
+#include <algorithm>
+
 #include "key/tensor_size.hpp"
+#include "select/pruning.hpp"
 
 namespace cudnn_tune::tune {
 
@@ -39,10 +42,21 @@ bool GraphQuestion::stream_is_still(abi::CuStream stream) {
 std::vector<key::Candidate> GraphQuestion::candidates() {
     std::vector<key::Candidate> candidates;
     for (const int mode : {abi::k_mode_instant, abi::k_mode_b, abi::k_mode_fallback}) {
+        // Few programs ask for the B list, and it takes longer than the first one (4 and 12 ms on average).
+        if (mode == abi::k_mode_b && is_brief() && m_problem.mode != abi::k_mode_b &&
+            select::nb_ready_made(candidates) >= select::k_enough) {
+            continue;
+        }
         auto list = cudnn::list_configurations(m_real, m_target, mode);
         candidates.insert(candidates.end(), std::make_move_iterator(list.begin()), std::make_move_iterator(list.end()));
     }
     return candidates;
+}
+
+bool GraphQuestion::lacks_candidates(const cache::Record& record) const {
+    return m_problem.mode == abi::k_mode_b && !record.candidates.empty() &&
+           std::none_of(record.candidates.begin(), record.candidates.end(),
+                        [](const key::Candidate& candidate) { return candidate.mode == abi::k_mode_b; });
 }
 
 Status GraphQuestion::take_tensors(measure::Scratch& scratch, const measure::TensorNeeds& needs) {

@@ -24,6 +24,7 @@ class GraphQuestion final : public Question {
     [[nodiscard]] bool stream_is_still(abi::CuStream) override;
     [[nodiscard]] std::int64_t offered_workspace_bytes() const override { return INT64_MAX; }
     [[nodiscard]] std::vector<key::Candidate> candidates() override;
+    [[nodiscard]] bool lacks_candidates(const cache::Record&) const override;
     [[nodiscard]] Status take_tensors(measure::Scratch&, const measure::TensorNeeds&) override;
     [[nodiscard]] std::vector<measure::Output> outputs() const override { return m_tensors.outputs(); }
     [[nodiscard]] Status take_workspace(measure::Scratch&, std::int64_t bytes) override;

@@ -21,9 +21,6 @@
 namespace cudnn_tune::tune {
 namespace {
 
-// With this many configurations to choose from, the last resorts have never held a winner that repaid its cost.
-constexpr int k_enough_without_fallback = 4;
-
 // The first ones in the library's order are tried in any case; how many more depends on what they take
 // (RaceRules::exploring_ns). On the 75 problems of benchmarks/shapes/selection.csv this loses 0.3 % at most against
 // trying all, by the times of one exhaustive search on an H200.
@@ -189,6 +186,7 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
         return Error{ErrorCategory::gpu, "there is no stream to measure on"};
     }
     const std::int64_t begun_ns = tools.clock.monotonic_ns();
+    question.be_brief(tools.settings.effort == Effort::fast);
     auto candidates = with_known_results(question.candidates(), known, tools.settings.mode == Mode::retune);
     const std::int64_t listed_ns = tools.clock.monotonic_ns();
     if (candidates.empty()) {
@@ -197,7 +195,7 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
     if (tools.settings.effort == Effort::fast && compiles_first(candidates)) {
         // The program would compile it anyway, which takes longer than all else that `fast` may cost. A later process
         // with more effort measures the problem.
-        if (known != nullptr && known->status != cache::RecordStatus::wanted) {
+        if (known != nullptr && known->status != cache::RecordStatus::wanted && !question.lacks_candidates(*known)) {
             return Error{ErrorCategory::not_found, "nothing is left that may be measured"};
         }
         cache::Record record = record_in_heuristic_order(question.key(), std::move(candidates));
@@ -228,15 +226,19 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
     context.seeds = tools.near.seeds(question.key());
     if (tools.settings.effort != Effort::exhaustive) {
         const auto problem = key::parse_problem(question.key().problem);
-        context.hopeless = [&tools, direction = problem ? problem->direction
-                                                        : key::Direction::forward](const key::Candidate& candidate) {
-            return tools.history.is_hopeless(candidate, direction);
+        const key::Direction direction = problem ? problem->direction : key::Direction::forward;
+        // What the library itself would take is measured in any case: the choice must not be slower.
+        const int first = select::heuristic_first(candidates);
+        const auto first_choice =
+            first >= 0 ? std::optional(candidates[static_cast<std::size_t>(first)].choice) : std::nullopt;
+        context.hopeless = [&tools, direction, first_choice](const key::Candidate& candidate) {
+            return candidate.choice != first_choice && tools.history.is_hopeless(candidate, direction);
         };
     }
     context.denied = known ? std::span(known->denied) : std::span<const key::Choice>();
-    context.compiled_below = tools.settings.effort == Effort::exhaustive ? -1 : k_enough_without_fallback;
-    context.second_below = tools.settings.effort == Effort::fast ? k_enough_without_fallback : -1;
-    context.fallback_below = tools.settings.effort == Effort::exhaustive ? -1 : k_enough_without_fallback;
+    context.compiled_below = tools.settings.effort == Effort::exhaustive ? -1 : select::k_enough;
+    context.second_below = tools.settings.effort == Effort::fast ? select::k_enough : -1;
+    context.fallback_below = tools.settings.effort == Effort::exhaustive ? -1 : select::k_enough;
     // The workspace of Find*Ex is the caller's; all others come out of the scratch memory.
     context.workspace_limit_bytes = std::min({offered_bytes, workspace_cap_bytes(tools.settings, driver),
                                               offered_bytes == INT64_MAX ? scratch.left_bytes() : INT64_MAX});
@@ -265,7 +267,8 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
     tell_memory_from_workspace(candidates, offered_bytes);
     const bool has_trials = !trials.order.empty() || !trials.last_resorts.empty();
     const bool only_verifies = !has_trials && verify != select::Verify::off;
-    if (!has_trials && !only_verifies && known && known->status != cache::RecordStatus::wanted) {
+    if (!has_trials && !only_verifies && known && known->status != cache::RecordStatus::wanted &&
+        !question.lacks_candidates(*known)) {
         return Error{ErrorCategory::not_found, "nothing is left to measure"};
     }
     // Where the caller brought the memory (Find*Ex), nothing more is taken.

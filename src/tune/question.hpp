@@ -36,6 +36,8 @@ class Question {
     [[nodiscard]] virtual std::int64_t offered_workspace_bytes() const = 0;
     // All candidates, in the library's own order; empty if it refuses the question.
     [[nodiscard]] virtual std::vector<key::Candidate> candidates() = 0;
+    // Whether candidates() may leave out a list that costs time and that nobody asked for, where another has enough.
+    void be_brief(bool is) { m_is_brief = is; }
     // False for a candidate whose rounding the program's descriptors do not allow.
     [[nodiscard]] virtual bool allows(const key::Candidate&) const { return true; }
     // False for a candidate of a record that is none of this question's: it is kept as it is.
@@ -62,9 +64,11 @@ class Question {
   protected:
     // Which copy of the tensors the next launch is to use.
     [[nodiscard]] std::size_t next_copy(std::size_t copies) { return m_rotates ? m_turn++ % copies : 0; }
+    [[nodiscard]] bool is_brief() const { return m_is_brief; }
 
   private:
     select::Verify m_verify = select::Verify::off;
+    bool m_is_brief = false;
     bool m_rotates = true;
     std::size_t m_turn = 0;
 };

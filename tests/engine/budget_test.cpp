@@ -128,6 +128,31 @@ TEST_F(Budget, IsNotSpentOnEnginesThatLostByFarEverywhere) {
     EXPECT_THAT(launched(run("graph9", {"shape=5", "list"})), Contains(11));
 }
 
+// What the library itself would take is measured, however badly its engine did elsewhere: else nothing says whether
+// the choice is slower than it.
+TEST_F(Budget, IsSpentOnTheLibrarysFirstChoiceWhateverItsEngineDidElsewhere) {
+    rule_for(34).time_us = 100'000;
+    run("graph9", {"list", "shape=1", "list", "shape=2", "list", "batch=3", "list", "batch=5", "list"});
+    ASSERT_EQ(listed(run("graph9", {"shape=3", "list"}, Library::absent)).front(), 34);
+    const RunResult asked = run("graph9", {"shape=3", "list"});
+    ASSERT_EQ(asked.counter("measured"), 1);
+    EXPECT_THAT(launched(asked), Contains(34));
+    EXPECT_NE(listed(asked).front(), 34);
+}
+
+// Effort `fast` leaves the list out that few programs ask for; one that does gets it measured then.
+TEST_F(Budget, OfFastIsNotSpentOnListsThatNobodyAskedFor) {
+    environment["CUDNN_TUNE_EFFORT"] = "fast";
+    ASSERT_EQ(run("graph9", {"list"}).counter("measured"), 1);
+    const RunResult second = run("graph9", {"mode=b", "list"});
+    EXPECT_EQ(second.counter("measured"), 1);
+    EXPECT_EQ(cache_lines().back().revision, 2);
+    const RunResult hit = run("graph9", {"mode=b", "list"});
+    EXPECT_EQ(hit.counter("hits"), 1);
+    EXPECT_EQ(hit.counter("measured"), 0);
+    EXPECT_EQ(listed(hit), listed(second));
+}
+
 TEST_F(Budget, GoesFirstToWhatWonForSimilarProblems) {
     script.heuristic_order[sim::Direction::forward] = {{2, {}}};
     const auto first_launched = [&](const std::string& shape) {

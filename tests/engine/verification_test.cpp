@@ -112,21 +112,21 @@ TEST_F(Verification, ExcludesAWinnerThatIsWrong) {
 
 TEST_F(Verification, ChecksWhatTheFileHoldsOnceAProcessAndExcludesItByANewRevision) {
     ASSERT_EQ(run("legacy9", {"get=100"}).counter("measured"), 1);
-    ASSERT_EQ(run("graph9", {"list"}).counter("measured"), 1);
+    ASSERT_EQ(run("graph9", {"alpha=1", "list"}).counter("measured"), 1);
     verify("winner");
     RunResult asked = run("legacy9", {"get=100", "get=100"});
     EXPECT_EQ(asked.counter("verified"), 1);
     EXPECT_EQ(asked.counter("measured"), 0);
     EXPECT_EQ(asked.counter("hits"), 2);
     EXPECT_LE(asked.count("kernel"), 2U) << "the winner and its reference";
-    EXPECT_EQ(run("graph9", {"list", "list"}).counter("verified"), 1);
+    EXPECT_EQ(run("graph9", {"alpha=1", "list", "list"}).counter("verified"), 1);
     EXPECT_EQ(cache_lines().size(), 2U) << "nothing is wrong, so nothing is written";
     algorithm(1).writes_nan = true;
     rule_for(70).writes_nan = true;
     asked = run("legacy9", {"get=100"});
     EXPECT_GE(asked.counter("wrong"), 1);
     EXPECT_EQ(usable_of(asked).front(), 6);
-    EXPECT_EQ(listed(run("graph9", {"list"})).front(), 14);
+    EXPECT_EQ(listed(run("graph9", {"alpha=1", "list"})).front(), 14);
     ASSERT_EQ(cache_lines().size(), 4U);
     for (const CacheLine& line : effective_lines()) {
         EXPECT_EQ(line.revision, 2);
@@ -166,12 +166,12 @@ TEST_F(Verification, FindsTheReferenceWrongByAThirdOpinion) {
 TEST_F(Verification, WorksForGraphs) {
     rule_for(70).writes_nan = true;
     verify("winner");
-    RunResult asked = run("graph9", {"list", "step"});
+    RunResult asked = run("graph9", {"alpha=1", "list", "step"});
     EXPECT_EQ(listed(asked).front(), 14);
     EXPECT_THAT(listed(asked), Not(Contains(70)));
     EXPECT_GE(asked.counter("wrong"), 1);
     EXPECT_THAT(asked.line("step"), HasSubstr("[eng14"));
-    asked = run("graph9", {"direction=wgrad", "list"});
+    asked = run("graph9", {"alpha=1", "direction=wgrad", "list"});
     EXPECT_THAT(listed(asked), Not(Contains(70)));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <set>
 
 #include "abi/backend.hpp"
@@ -68,6 +69,19 @@ std::int64_t add_tensor(OperationGraph& graph, const ObjectPtr& object) {
     return tensor.id;
 }
 
+// Kernels that compute in float read four bytes, whatever type was set: of a DOUBLE, as which an unset scalar counts,
+// these are the low half, 0 for 0 and 1.
+double scalar_as_read(const Object& object, int name, double unset, bool computes_in_double) {
+    const auto* const attribute = object.find(name);
+    const double value = object.real(name, unset);
+    if (computes_in_double || (attribute != nullptr && attribute->type == abi::k_type_float)) {
+        return value;
+    }
+    float low_half = 0.0F;
+    std::memcpy(&low_half, &value, sizeof low_half);
+    return double{low_half};
+}
+
 void add_convolution(OperationGraph& graph, const Object& object, std::optional<Geometry>& geometry, int& count) {
     const int first = object.type == abi::k_operation_forward_descriptor         ? abi::k_forward_alpha
                       : object.type == abi::k_operation_backward_data_descriptor ? abi::k_backward_data_alpha
@@ -80,8 +94,9 @@ void add_convolution(OperationGraph& graph, const Object& object, std::optional<
     Geometry found;
     GraphOperation operation;
     operation.is_convolution = true;
-    operation.alpha = object.real(first, 1.0);
-    operation.beta = object.real(first + 1, 0.0);
+    const bool in_double = convolution.integer(abi::k_convolution_compute_type, 0) == abi::k_double;
+    operation.alpha = scalar_as_read(object, first, 1.0, in_double);
+    operation.beta = scalar_as_read(object, first + 1, 0.0, in_double);
     if (object.type == abi::k_operation_forward_descriptor) {
         found.direction = Direction::forward;
         operation.first = x;

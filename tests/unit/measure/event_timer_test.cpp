@@ -65,11 +65,11 @@ class EventTimerTest : public ::testing::Test {
     EventTimerTest() { g_gpu = {}; }
 
     // Nanoseconds a launch of a kernel of 5 us that the host needs 20 us to enqueue.
-    std::int64_t time_of_a_short_kernel(HeadStartBuffer buffer) {
+    std::int64_t time_of_a_short_kernel(HeadStartBuffer buffer, const Timer::Pace& pace = {}) {
         const auto timer = EventTimer::create(m_driver, nullptr, m_clock, buffer);
         EXPECT_TRUE(timer.ok());
         g_gpu.fills = 0;
-        const auto timed = (*timer)->time(10, [] {
+        const auto timed = (*timer)->time(10, pace, [] {
             g_gpu.enqueue(20'000, 5'000);
             return abi::k_success;
         });
@@ -93,12 +93,34 @@ TEST_F(EventTimerTest, GivesNoHeadStartWhereFillingIsFasterThanEnqueueing) {
     EXPECT_EQ(g_gpu.fills, 0);
 }
 
+TEST_F(EventTimerTest, GivesTheHeadStartThatAKnownPaceNeedsAndNoMore) {
+    time_of_a_short_kernel(m_buffer);
+    const std::int64_t fills_unknown = g_gpu.fills;
+    EXPECT_EQ(time_of_a_short_kernel(m_buffer, {.enqueue_ns = 20'000, .kernel_ns = 5'000}), 5'000);
+    EXPECT_LT(g_gpu.fills, fills_unknown);
+    EXPECT_GT(g_gpu.fills, 0);
+    // Kernels that take longer than the host keep the stream busy themselves.
+    time_of_a_short_kernel(m_buffer, {.enqueue_ns = 4'000, .kernel_ns = 50'000});
+    EXPECT_EQ(g_gpu.fills, 0);
+}
+
+TEST_F(EventTimerTest, SaysWhatTheHostTook) {
+    const auto timer = EventTimer::create(m_driver, nullptr, m_clock, m_buffer);
+    ASSERT_TRUE(timer.ok());
+    const auto timed = (*timer)->time(3, {}, [] {
+        g_gpu.enqueue(20'000, 5'000);
+        return abi::k_success;
+    });
+    ASSERT_TRUE(timed.ok());
+    EXPECT_EQ(timed->enqueue_ns, 60'000);
+}
+
 TEST_F(EventTimerTest, BoundsTheHeadStartAfterASlowLaunch) {
     const auto timer = EventTimer::create(m_driver, nullptr, m_clock, m_buffer);
     ASSERT_TRUE(timer.ok());
     g_gpu.fills = 0;
     bool is_first = true;
-    const auto timed = (*timer)->time(4, [&] {
+    const auto timed = (*timer)->time(4, {}, [&] {
         g_gpu.enqueue(is_first ? 1'000'000'000 : 20'000, 5'000);
         is_first = false;
         return abi::k_success;
@@ -112,7 +134,7 @@ TEST_F(EventTimerTest, PutsNothingBeforeASingleLaunch) {
     ASSERT_TRUE(timer.ok());
     g_gpu.fills = 0;
     int launches = 0;
-    const auto timed = (*timer)->time(1, [&] {
+    const auto timed = (*timer)->time(1, {}, [&] {
         ++launches;
         g_gpu.enqueue(1'000, 5'000);
         return abi::k_success;

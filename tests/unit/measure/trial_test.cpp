@@ -40,7 +40,7 @@ class FakeGpu final : public Runner, public Timer {
     }
     void release(std::size_t i) override { ++released[i]; }
 
-    Result<Timed> time(int count, const std::function<abi::Status()>& launch) override {
+    Result<Timed> time(int count, const Pace&, const std::function<abi::Status()>& launch) override {
         if (fails_from_call >= 0 && calls++ >= fails_from_call) {
             return Error{ErrorCategory::gpu, "cuEventSynchronize returned 700"};
         }
@@ -111,12 +111,12 @@ class IdleStream final : public Runner, public Timer {
         return abi::k_success;
     }
     void release(std::size_t) override {}
-    Result<Timed> time(int count, const std::function<abi::Status()>& launch) override {
+    Result<Timed> time(int count, const Pace&, const std::function<abi::Status()>& launch) override {
         m_elapsed_ns = 40'000;
         for (int i = 0; i < count; ++i) {
             [[maybe_unused]] const abi::Status status = launch();
         }
-        return Timed{abi::k_success, m_elapsed_ns};
+        return Timed{abi::k_success, m_elapsed_ns, 0};
     }
 
   private:

@@ -31,7 +31,7 @@ class NoisyGpu final : public measure::Runner, public measure::Timer {
         return abi::k_success;
     }
     void release(std::size_t) override {}
-    Result<Timed> time(int count, const std::function<abi::Status()>& launch) override {
+    Result<Timed> time(int count, const Pace&, const std::function<abi::Status()>& launch) override {
         const std::int64_t start_ns = m_clock.now_ns;
         Timed timed;
         for (int i = 0; i < count; ++i) {
