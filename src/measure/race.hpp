@@ -35,10 +35,13 @@ struct RaceRules {
     double errors_behind = 5;
     double precision = 0.0075;
     int most_rounds = 300;
-    // A warm-up may hold the loading of a kernel (about 10 ms); beyond that allowance and this many times the best it
-    // is the kernel that is slow.
+    // A warm-up may hold the loading of parts of a kernel (about 10 ms); beyond that allowance and this many times the
+    // best it is the kernel that is slow.
     std::int64_t warm_up_allowance_ns = 15'000'000;
     double warm_up_hopeless_ratio = 10;
+    // One that takes longer than this is the first sample: what is loaded is a fifth of it at most, and a second run would
+    // cost as much again.
+    std::int64_t warm_up_sample_ns = 50'000'000;
     // A sample lasts at least this long, by repeating the launch: below it the resolution of an event (about 0.5 us)
     // and launch gaps decide.
     std::int64_t window_ns = 1'000'000;

@@ -195,7 +195,7 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
     if (tools.settings.effort == Effort::fast && compiles_first(candidates)) {
         // The program would compile it anyway, which takes longer than all else that `fast` may cost. A later process
         // with more effort measures the problem.
-        if (known != nullptr && known->status != cache::RecordStatus::wanted && !question.lacks_candidates(*known)) {
+        if (known != nullptr && known->status != cache::RecordStatus::wanted && !adds_to(*known, candidates)) {
             return Error{ErrorCategory::not_found, "nothing is left that may be measured"};
         }
         cache::Record record = record_in_heuristic_order(question.key(), std::move(candidates));
@@ -268,7 +268,7 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
     const bool has_trials = !trials.order.empty() || !trials.last_resorts.empty();
     const bool only_verifies = !has_trials && verify != select::Verify::off;
     if (!has_trials && !only_verifies && known && known->status != cache::RecordStatus::wanted &&
-        !question.lacks_candidates(*known)) {
+        !adds_to(*known, candidates)) {
         return Error{ErrorCategory::not_found, "nothing is left to measure"};
     }
     // Where the caller brought the memory (Find*Ex), nothing more is taken.

@@ -76,6 +76,14 @@ std::vector<key::Candidate> with_known_results(std::vector<key::Candidate> candi
     return candidates;
 }
 
+bool adds_to(const cache::Record& known, const std::vector<key::Candidate>& candidates) {
+    return std::any_of(candidates.begin(), candidates.end(), [&](const key::Candidate& candidate) {
+        return std::none_of(known.candidates.begin(), known.candidates.end(), [&](const key::Candidate& k) {
+            return k.choice == candidate.choice && k.mode == candidate.mode;
+        });
+    });
+}
+
 void exclude(key::Candidate& candidate, const char* reason, const key::KeyText& key) {
     const auto environment = key::parse_environment(key.environment);
     const bool is_v9 = !environment || environment->cudnn_version >= 90000;

@@ -40,6 +40,9 @@ inline constexpr const char* k_not_run_wrong = "wrong";  // its output was
 [[nodiscard]] std::vector<key::Candidate> with_known_results(std::vector<key::Candidate>, const cache::Record* known,
                                                              bool anew);
 
+// True if some of these are of a list that the record does not have, or new in one.
+[[nodiscard]] bool adds_to(const cache::Record& known, const std::vector<key::Candidate>&);
+
 // Makes the candidate one that failed, for the reason.
 void exclude(key::Candidate&, const char* reason, const key::KeyText&);
 

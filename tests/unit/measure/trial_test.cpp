@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <utility>
 
 namespace cudnn_tune::measure {
 namespace {
@@ -21,6 +22,7 @@ class FakeGpu final : public Runner, public Timer {
   public:
     struct Kernel {
         std::int64_t time_ns = 100'000;
+        std::int64_t load_ns = 0;  // by the host, at the first launch
         std::int64_t build_ns = 0;
         abi::Status prepare_status = abi::k_success;
         abi::Status launch_status = abi::k_success;
@@ -34,6 +36,7 @@ class FakeGpu final : public Runner, public Timer {
     abi::Status launch(std::size_t i) override {
         ++launches[i];
         if (m_kernels[i].launch_status == abi::k_success) {
+            m_loading_ns += std::exchange(m_kernels[i].load_ns, 0);
             m_clock.now_ns += m_kernels[i].time_ns;
         }
         return m_kernels[i].launch_status;
@@ -46,10 +49,13 @@ class FakeGpu final : public Runner, public Timer {
         }
         const std::int64_t start_ns = m_clock.now_ns;
         Timed timed;
+        m_loading_ns = 0;
         for (int i = 0; i < count && timed.status == abi::k_success; ++i) {
             timed.status = launch();
         }
+        m_clock.now_ns += m_loading_ns;
         timed.elapsed_ns = m_clock.now_ns - start_ns;
+        timed.enqueue_ns = m_loading_ns;
         return timed;
     }
 
@@ -61,6 +67,7 @@ class FakeGpu final : public Runner, public Timer {
   private:
     FakeClock& m_clock;
     std::vector<Kernel> m_kernels;
+    std::int64_t m_loading_ns = 0;  // in the sequence that is timed
 };
 
 constexpr std::int64_t k_no_deadline = INT64_MAX;
@@ -91,6 +98,22 @@ TEST(Trial, LeavesOutWhatCannotBePrepared) {
     EXPECT_TRUE(report->outcomes[0].samples_ns.empty());
     EXPECT_EQ(gpu.launches[0], 0);
     EXPECT_FALSE(report->outcomes[1].samples_ns.empty());
+}
+
+TEST(Trial, TakesALongWarmUpForTheFirstSample) {
+    FakeClock clock;
+    FakeGpu gpu(clock, {{.time_ns = 73'000'000}, {.time_ns = 1'000'000}});
+    const auto report = run_trials(2, gpu, gpu, clock, {}, k_no_deadline);
+    EXPECT_EQ(gpu.launches[0], 1);
+    EXPECT_EQ(median_of(report->outcomes[0].samples_ns), 73'000'000);
+    EXPECT_GT(gpu.launches[1], 2);
+}
+
+TEST(Trial, DoesNotTakeLoadingForSlowness) {
+    FakeClock clock;
+    FakeGpu gpu(clock, {{.time_ns = 150'000}, {.time_ns = 100'000, .load_ns = 90'000'000}});
+    const auto report = run_trials(2, gpu, gpu, clock, {}, k_no_deadline);
+    EXPECT_EQ(median_of(report->outcomes[1].samples_ns), 100'000);
 }
 
 TEST(Trial, LeavesOutWhatFailsToLaunch) {
@@ -144,7 +167,7 @@ TEST(Trial, SamplesACandidateWithAHopelessWarmUpNoMore) {
 
 TEST(Trial, StopsAtTheDeadlineAndSaysWhatItDidNotRun) {
     FakeClock clock;
-    FakeGpu gpu(clock, {{.time_ns = 50'000'000}, {.time_ns = 50'000'000}, {.time_ns = 50'000'000}});
+    FakeGpu gpu(clock, {{.time_ns = 40'000'000}, {.time_ns = 40'000'000}, {.time_ns = 40'000'000}});
     const auto report = run_trials(3, gpu, gpu, clock, {}, 120'000'000);
     EXPECT_EQ(report->outcomes[0].not_run, "");
     EXPECT_EQ(report->outcomes[2].not_run, "budget");
