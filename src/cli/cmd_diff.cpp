@@ -9,6 +9,7 @@
 #include "cli/command.hpp"
 #include "cli/entry_filter.hpp"
 #include "cli/entry_summary.hpp"
+#include "cli/json_text.hpp"
 #include "cli/problem_words.hpp"
 #include "cli/text_table.hpp"
 #include "cli/words.hpp"
@@ -68,7 +69,7 @@ class Differences {
                 {"a", side_json(a)},
                 {"b", side_json(b)},
                 {"ratio", ratio > 0 ? nlohmann::ordered_json(ratio) : nlohmann::ordered_json()}};
-            print((m_has_printed ? ",\n" : "{\"differences\": [\n") + json.dump());
+            print((m_has_printed ? ",\n" : "{\"differences\": [\n") + json_text(json, JsonShape::one_line));
             m_has_printed = true;
             return;
         }
@@ -90,7 +91,8 @@ class Differences {
             const nlohmann::ordered_json counts = {{"a", options.a},           {"b", options.b},
                                                    {"only_in_a", m_nb_only_a}, {"only_in_b", m_nb_only_b},
                                                    {"changed", m_nb_changed},  {"same", nb_same}};
-            print((m_has_printed ? "\n]" : "{\"differences\": []") + ("," + counts.dump().substr(1)) + "\n");
+            print((m_has_printed ? "\n]" : "{\"differences\": []") +
+                  ("," + json_text(counts, JsonShape::one_line).substr(1)) + "\n");
             return;
         }
         finish_page();

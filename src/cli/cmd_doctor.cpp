@@ -8,6 +8,7 @@
 #include "cli/child_process.hpp"
 #include "cli/command.hpp"
 #include "cli/doctor_report.hpp"
+#include "cli/json_text.hpp"
 #include "cli/terminal.hpp"
 #include "cli/text_table.hpp"
 
@@ -60,7 +61,7 @@ void doctor(const Options& options, const std::vector<std::string>& program) {
             json["checks"].push_back(
                 {{"id", check.id}, {"state", name_of(check.state)}, {"what", check.what}, {"fix", check.fix}});
         }
-        print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+        print(json_text(json) + "\n");
     } else {
         TextTable table({{""}, {"", Align::left, Fit::optional}, {"", Align::left, Fit::wrapped, 16, 40}});
         for (const Check& check : checks) {

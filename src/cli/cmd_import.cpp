@@ -7,6 +7,7 @@
 #include "cache/cache_table.hpp"
 #include "cli/command.hpp"
 #include "cli/entry_filter.hpp"
+#include "cli/json_text.hpp"
 #include "cli/kernel_files.hpp"
 
 namespace cudnn_tune::cli {
@@ -99,7 +100,7 @@ void import_files(const Options& options) {
             {"dry_run", options.dry_run},          {"added", counts.added},
             {"replaced", counts.replaced},         {"known", counts.known},
             {"kernels", counts.kernels.nb_copied}, {"kernels_left_out", counts.kernels.nb_left_out}};
-        print(json.dump() + "\n");
+        print(json_text(json, JsonShape::one_line) + "\n");
         return;
     }
     std::string text =

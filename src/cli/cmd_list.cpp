@@ -9,6 +9,7 @@
 #include "cli/command.hpp"
 #include "cli/entry_filter.hpp"
 #include "cli/entry_summary.hpp"
+#include "cli/json_text.hpp"
 #include "cli/kernel_files.hpp"
 #include "cli/problem_words.hpp"
 #include "cli/text_table.hpp"
@@ -188,8 +189,8 @@ nlohmann::ordered_json kernel_json(const compile::StoredFile& file, const Result
 
 void list_kernels(const Options& options) {
     // So that a misspelt name is not taken for a cache without kernels.
-    if (const auto info = posix_file_system().stat(options.path); !info && !has_kernels(options.path)) {
-        throw Failure(k_exit_failed, io_error("open", options.path, info.error_number()).message);
+    if (!has_kernels(options.path)) {
+        for_each_line_of_cache(options.path, [](const std::string&, const cache::LineReport&) { return false; });
     }
     TextTable table({{"FILE"},
                      {"SIZE", Align::right},
@@ -205,8 +206,7 @@ void list_kernels(const Options& options) {
         }
         nb_shown += 1;
         if (options.as_json) {
-            print((nb_shown == 1 ? "[\n" : ",\n") +
-                  kernel_json(file, entry).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+            print((nb_shown == 1 ? "[\n" : ",\n") + json_text(kernel_json(file, entry), JsonShape::one_line));
             return;
         }
         const std::string used = utc_text(file.modified_ns / 1'000'000'000).substr(0, 10);

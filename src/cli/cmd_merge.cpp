@@ -9,6 +9,7 @@
 #include "cache/record_codec.hpp"
 #include "cli/cache_contents.hpp"
 #include "cli/command.hpp"
+#include "cli/interrupt.hpp"
 #include "cli/output_file.hpp"
 #include "cli/rewriting.hpp"
 
@@ -58,6 +59,7 @@ void merge(const Options& options) {
     if (::access(options.output.c_str(), F_OK) == 0) {
         throw Failure(k_exit_failed, options.output + " exists already; cudnn-tune import adds to a file in use");
     }
+    const InterruptWatch watch;  // also between the steps
     const TemporaryPath temporary(options.output + ".merging-" + std::to_string(::getpid()));
     OutputFile joined(temporary.path());
     joined.write(std::string(cache::k_header_line) + "\n");

@@ -7,6 +7,7 @@
 #include "cache/trial_marks.hpp"
 #include "cli/command.hpp"
 #include "cli/entry_filter.hpp"
+#include "cli/json_text.hpp"
 #include "cli/kernel_files.hpp"
 #include "cli/rewriting.hpp"
 #include "cli/sizes.hpp"
@@ -140,7 +141,7 @@ void prune(const Options& options) {
                            {"removed_bytes", report.removed_bytes},
                            {"kept_bytes", report.kept_bytes}};
     }
-    print(options.as_json ? json.dump() + "\n" : text);
+    print(options.as_json ? json_text(json, JsonShape::one_line) + "\n" : text);
 }
 
 }  // namespace

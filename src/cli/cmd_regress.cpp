@@ -7,6 +7,7 @@
 #include "cache/record_codec.hpp"
 #include "cli/cache_contents.hpp"
 #include "cli/command.hpp"
+#include "cli/json_text.hpp"
 #include "cli/problem_words.hpp"
 #include "cli/regression.hpp"
 #include "cli/text_table.hpp"
@@ -75,7 +76,7 @@ ordered_json side_json(const Timing& timing) {
         {"workspace_bytes", timing.tuned.workspace_bytes}};
 }
 
-std::string json_text(const Comparison& comparison, const Keys& keys, double threshold) {
+std::string comparison_json(const Comparison& comparison, const Keys& keys, double threshold) {
     ordered_json json = {{"threshold", threshold},
                          {"compared", comparison.nb_compared},
                          {"slower", ordered_json::array()},
@@ -94,7 +95,7 @@ std::string json_text(const Comparison& comparison, const Keys& keys, double thr
                                   {"before", side_json(change.before)},
                                   {"after", side_json(change.after)}});
     }
-    return json.dump(2) + "\n";
+    return json_text(json) + "\n";
 }
 
 std::string table_text(const Comparison& comparison, const Keys& keys) {
@@ -143,7 +144,7 @@ void regress(const Options& options) {
     }
     const Keys keys = keys_of_slower(options.after, comparison);
     if (options.as_json) {
-        print(json_text(comparison, keys, threshold));
+        print(comparison_json(comparison, keys, threshold));
     } else {
         const std::string percentage = options.threshold + (options.threshold.ends_with('%') ? "" : "%");
         print((comparison.slower.empty() ? "" : table_text(comparison, keys) + "\n") +

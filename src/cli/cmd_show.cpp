@@ -8,6 +8,7 @@
 #include "cli/command.hpp"
 #include "cli/entry_filter.hpp"
 #include "cli/entry_summary.hpp"
+#include "cli/json_text.hpp"
 #include "cli/text_table.hpp"
 #include "cli/words.hpp"
 
@@ -137,7 +138,7 @@ void print_json(const Options& options, const Entry& entry) {
              {"line", each.line},
              {"in_force", each.in_force}});
     }
-    print(json.dump(2) + "\n");
+    print(json_text(json) + "\n");
 }
 
 void show(const Options& options) {

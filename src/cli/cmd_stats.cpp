@@ -10,6 +10,7 @@
 #include "cli/cache_statistics.hpp"
 #include "cli/command.hpp"
 #include "cli/entry_filter.hpp"
+#include "cli/json_text.hpp"
 #include "cli/kernel_files.hpp"
 #include "cli/run_counts.hpp"
 #include "cli/text_table.hpp"
@@ -51,7 +52,7 @@ void print_statistics_file(const Options& options) {
         throw Failure(k_exit_failed, counters.error().message);
     }
     if (options.as_json) {
-        print(ordered_json({{"file", options.path}, {"counters", *counters}}).dump(2) + "\n");
+        print(json_text({{"file", options.path}, {"counters", *counters}}) + "\n");
         return;
     }
     TextTable table({{"COUNTER"}, {"COUNT", Align::right}});
@@ -121,7 +122,7 @@ std::string json_of(const Options& options, const CacheStatistics& statistics, c
         json["counters"] = counters;
         json["saved_s"] = RunCounts({}, counters).saved_s(mean_s);
     }
-    return json.dump(2) + "\n";
+    return json_text(json) + "\n";
 }
 
 std::string text_of(const Options& options, const CacheStatistics& statistics, const KernelTotals& kernels,

@@ -7,6 +7,7 @@
 
 #include "cli/command.hpp"
 #include "cli/remote_sync.hpp"
+#include "cli/run_setup.hpp"
 
 namespace cudnn_tune::cli {
 namespace {
@@ -21,13 +22,7 @@ struct Options {
 
 void run(const Options& options) {
     const RemoteUrl url = remote_url_or_throw(options.url);
-    std::string path = options.cache;
-    if (const char* const named = std::getenv("CUDNN_TUNE_CACHE"); path.empty() && named != nullptr) {
-        path = named;
-    }
-    if (path.empty()) {
-        throw Failure(k_exit_usage, "no cache file is named; give one with --cache, or set CUDNN_TUNE_CACHE");
-    }
+    const std::string path = cache_path_of(options.cache);
     const SyncDirection direction = options.only_pull   ? SyncDirection::pull
                                     : options.only_push ? SyncDirection::push
                                                         : SyncDirection::both;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/json_text.hpp"
 #include "cli/run_setup.hpp"
 #include "cli/tuning_progress.hpp"
 #include "cli/words.hpp"
@@ -71,7 +72,7 @@ std::string json_of(const TuningState& state) {
         {"gain", state.gain() > 0 ? nlohmann::ordered_json(state.gain()) : nlohmann::ordered_json(nullptr)},
         {"interrupted", state.is_interrupted},
         {"out_of_time", state.is_out_of_time}};
-    return json.dump(2) + "\n";
+    return json_text(json) + "\n";
 }
 
 std::string text_of(const TuningState& state) {
@@ -114,6 +115,7 @@ void tune(Options options) {
         print(options.is_json ? json_of({}) : "Nothing waits to be measured\n");
         return;
     }
+    require_place_for_cache(options.request.cache_path);
     const TuningState state = run_tuning_visibly(options.request);
     print(options.is_json ? json_of(state) : text_of(state));
     if (state.is_interrupted) {
@@ -137,11 +139,9 @@ void add_tune(CLI::App& app) {
         "Example: cudnn-tune tune --cache ~/.cache/cudnn-tune.jsonl --effort exhaustive --time-limit 600");
     command->add_option("--cache", options->cache, "The cache file (default: $CUDNN_TUNE_CACHE)")->type_name("FILE");
     command->add_option("--shapes", options->shapes, "Problems from a CSV file (benchmarks/shapes shows the columns)")
-        ->type_name("FILE")
-        ->check(CLI::ExistingFile);
+        ->type_name("FILE");
     command->add_option("--like", options->like, "The problems of another cache file, measured on this GPU")
-        ->type_name("FILE")
-        ->check(CLI::ExistingFile);
+        ->type_name("FILE");
     command->add_option("--api", options->api, "For --shapes: how programs will ask (default: graph, as PyTorch does)")
         ->check(CLI::IsMember(std::vector<std::string>{"graph", "legacy", "both"}));
     command

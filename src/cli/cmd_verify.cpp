@@ -10,6 +10,7 @@
 #include "cache/record_codec.hpp"
 #include "cli/cache_contents.hpp"
 #include "cli/command.hpp"
+#include "cli/json_text.hpp"
 #include "cli/kernel_files.hpp"
 #include "cli/record_checks.hpp"
 #include "cli/terminal.hpp"
@@ -54,8 +55,7 @@ class Findings {
                                                  {"kind", problem.kind},
                                                  {"what", problem.what},
                                                  {"fix", problem.fix}};
-            print((m_count == 1 ? "{\"problems\": [\n" : ",\n") +
-                  json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+            print((m_count == 1 ? "{\"problems\": [\n" : ",\n") + json_text(json, JsonShape::one_line));
             return;
         }
         const std::string place = problem.line > 0 ? problem.file + ":" + std::to_string(problem.line) : problem.file;
@@ -190,7 +190,8 @@ class Verification {
                                                    {"records", m_nb_records}, {"entries", m_nb_keys},
                                                    {"kernels", m_nb_kernels}, {"problem_count", nb_problems},
                                                    {"ok", nb_problems == 0}};
-            print((nb_problems == 0 ? "{\"problems\": []" : "\n]") + ("," + counts.dump().substr(1)) + "\n");
+            print((nb_problems == 0 ? "{\"problems\": []" : "\n]") +
+                  ("," + json_text(counts, JsonShape::one_line).substr(1)) + "\n");
         } else {
             std::string text = m_path + ": " + std::to_string(m_nb_lines) + " lines, " + std::to_string(m_nb_records) +
                                " records, " + std::to_string(m_nb_keys) + " entries";

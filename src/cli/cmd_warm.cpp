@@ -12,6 +12,7 @@
 #include "cli/cache_statistics.hpp"
 #include "cli/command.hpp"
 #include "cli/cudnn_use.hpp"
+#include "cli/json_text.hpp"
 #include "cli/run_setup.hpp"
 #include "cli/text_table.hpp"
 #include "cli/tuning_progress.hpp"
@@ -114,6 +115,7 @@ std::string text_of(const CountedRun& first, const CountedRun& last) {
 
 void warm(const Options& options) {
     const std::string cache = cache_path_of(options.setup.cache);
+    require_place_for_cache(cache);
     say("1/3: " + options.program.front() + " runs as it is; what it asks is noted");
     const CountedRun first = run_in(options, "record");
     if (first.counts.get("asked") == 0 && first.counts.get("compile_asked") == 0) {
@@ -139,7 +141,7 @@ void warm(const Options& options) {
                                                {"failed", tuned.nb_failed},
                                                {"seconds", tuned.seconds}}},
                                              {"last", json_of(last)}};
-        print(json.dump(2) + "\n");
+        print(json_text(json) + "\n");
         return;
     }
     std::string text = text_of(first, last) + std::to_string(tuned.nb_measured) + " problems measured in " +

@@ -76,8 +76,10 @@ void add_sync(CLI::App&);
 [[nodiscard]] RemoteUrl remote_url_or_throw(const std::string& text);
 void add_tune(CLI::App&);
 
-// Both write all of it or throw. Lines end in a newline.
+// Writes all of it to standard output, or throws. Lines end in a newline.
 void print(std::string_view text);
+// To standard error, without control characters.
 void warn(std::string_view sentence);
+void report_error(std::string_view sentence);
 
 }  // namespace cudnn_tune::cli

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cache/record_codec.hpp"
+#include "cli/json_text.hpp"
 #include "cli/words.hpp"
 
 namespace cudnn_tune::cli {
@@ -104,13 +105,13 @@ std::string entry_json(const Entry& entry, WithCandidates with_candidates) {
                          {"when", record.when},
                          {"by", record.by}};
     if (with_candidates == WithCandidates::no) {
-        return json.dump();
+        return json_text(json, JsonShape::one_line);
     }
     json["candidates"] = ordered_json::array();
     for (const cache::Candidate& candidate : record.candidates) {
         json["candidates"].push_back(candidate_json(record, candidate, summary, direction));
     }
-    return json.dump(2);
+    return json_text(json);
 }
 
 }  // namespace cudnn_tune::cli

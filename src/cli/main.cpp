@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <exception>
 #include <span>
+#include <sstream>
 #include <string_view>
 
 #include "cli/command.hpp"
@@ -26,6 +29,20 @@ Invocation split_off_program(std::vector<std::string>& arguments) {
         }
     }
     return invocation;
+}
+
+// A file that is opened while standard output is closed would get its number, and then the answer. The number is taken
+// by something that cannot be written to; a program that `run` becomes finds it closed as it was.
+void occupy_standard_descriptors() {
+    while (true) {
+        const int descriptor = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (descriptor > STDERR_FILENO) {
+            ::close(descriptor);
+        }
+        if (descriptor < 0 || descriptor > STDERR_FILENO) {
+            return;
+        }
+    }
 }
 
 int parse_and_run(std::vector<std::string> arguments) {
@@ -61,14 +78,27 @@ int parse_and_run(std::vector<std::string> arguments) {
     add_completion(app);
     add_sync(app);
     add_tune(app);
+    const std::string command = arguments.empty() ? "" : arguments.front();
+    const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
+    const auto has_its_name = [&command](const CLI::App* each) { return each->get_name() == command; };
+    if (command.empty()) {
+        throw Failure(k_exit_usage, "no command is given; cudnn-tune --help lists them");
+    }
+    if (!command.starts_with('-') && std::ranges::none_of(commands, has_its_name)) {
+        throw Failure(k_exit_usage, "no command is called " + command + "; cudnn-tune --help lists them");
+    }
     try {
         std::ranges::reverse(arguments);  // as CLI11 wants them
         app.parse(arguments);
     } catch (const CLI::Success& request) {  // --help, --version
-        app.exit(request);
-        print("");
+        std::ostringstream answer;
+        app.exit(request, answer);
+        print(answer.str());
     } catch (const CLI::ParseError& error) {
-        throw Failure(k_exit_usage, std::string(error.what()) + "; cudnn-tune --help lists what there is");
+        const auto commands = app.get_subcommands();  // those that were given
+        const std::string command = commands.empty() ? "" : " " + commands.front()->get_name();
+        throw Failure(k_exit_usage,
+                      std::string(error.what()) + "; cudnn-tune" + command + " --help lists what there is");
     }
     return k_exit_ok;
 }
@@ -78,15 +108,16 @@ int parse_and_run(std::vector<std::string> arguments) {
 
 int main(int argc, char** argv) {
     using namespace cudnn_tune::cli;
+    occupy_standard_descriptors();
     try {
         return parse_and_run({argv + std::min(argc, 1), argv + argc});
     } catch (const Finished& finished) {
         return finished.exit_status;
     } catch (const Failure& failure) {
-        std::fprintf(stderr, "cudnn-tune: error: %s\n", failure.what());
+        report_error(failure.what());
         return failure.exit_status();
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "cudnn-tune: error: %s\n", error.what());
+        report_error(error.what());
         return k_exit_failed;
     }
 }

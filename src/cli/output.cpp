@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cli/command.hpp"
+#include "cli/terminal.hpp"
 
 namespace cudnn_tune::cli {
 
@@ -13,8 +14,26 @@ void print(std::string_view text) {
     }
 }
 
-void warn(std::string_view sentence) {
-    std::fprintf(stderr, "cudnn-tune: warning: %.*s\n", static_cast<int>(sentence.size()), sentence.data());
+namespace {
+
+// What a file or its name holds must not steer a terminal; some sentences are followed by a list, a line each.
+void complain(const char* kind, std::string_view sentence) {
+    std::string text;
+    while (true) {
+        const std::size_t end = sentence.find('\n');
+        text += printable(sentence.substr(0, end)) + "\n";
+        if (end == std::string_view::npos) {
+            break;
+        }
+        sentence.remove_prefix(end + 1);
+    }
+    std::fprintf(stderr, "cudnn-tune: %s: %s", kind, text.c_str());
 }
+
+}  // namespace
+
+void warn(std::string_view sentence) { complain("warning", sentence); }
+
+void report_error(std::string_view sentence) { complain("error", sentence); }
 
 }  // namespace cudnn_tune::cli

@@ -39,12 +39,14 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::write(std::string_view text) {
+    InterruptWatch::stop_if_interrupted();
     if (const IoStatus written = write_all(posix_file_system(), m_descriptor, text); !written) {
         give_up("write", written.error_number());
     }
 }
 
 void OutputFile::finish() {
+    InterruptWatch::stop_if_interrupted();
     FileSystem& files = posix_file_system();
     const IoStatus closed = files.close(std::exchange(m_descriptor, -1));
     if (!closed) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that appears complete or not at all: it is written beside its place and then renamed. Functions throw Failure.
+// A file that appears complete or not at all, also if somebody presses Ctrl-C: it is written beside its place and then
+// renamed. Functions throw Failure.
 #pragma once
 
 #include <string>
 #include <string_view>
+
+#include "cli/interrupt.hpp"
 
 namespace cudnn_tune::cli {
 
@@ -20,6 +23,7 @@ class OutputFile {
   private:
     void give_up(const char* action, int error_number);
 
+    InterruptWatch m_watch;
     std::string m_path;
     std::string m_temporary;  // empty: there is none
     int m_descriptor = -1;

@@ -7,6 +7,7 @@
 
 #include "cache/record_codec.hpp"
 #include "cli/entry_summary.hpp"
+#include "cli/json_text.hpp"
 #include "cli/page_parts.hpp"
 #include "cli/words.hpp"
 #include "cudnn_tune/version.h"
@@ -50,7 +51,7 @@ std::string layout_text(const std::string& problem_text) {
 }
 
 std::string string_json(const std::string& text) {
-    return escaped_for_script(ordered_json(text).dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+    return escaped_for_script(json_text(ordered_json(text), JsonShape::one_line));
 }
 
 std::string html_text(const std::string& text) {
@@ -163,7 +164,7 @@ std::string page_entry(const Entry& entry, std::size_t environment) {
                                       candidate.workspace_bytes, time_json(candidate.build_ns),
                                       remarks_text(record, candidate)});
     }
-    return escaped_for_script(json.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+    return escaped_for_script(json_text(json, JsonShape::one_line));
 }
 
 std::string page_end(const PageFacts& facts) {

@@ -5,14 +5,27 @@
 
 #include "cli/cache_contents.hpp"
 #include "cli/command.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/json_text.hpp"
 #include "cli/words.hpp"
 
 namespace cudnn_tune::cli {
 
 cache::CompactionReport rewrite(const cache::CompactionOptions& options) {
-    // Before a lock file is made for what is no cache file.
-    for_each_line_of_cache(options.path, [](const std::string&, const cache::LineReport&) { return false; });
-    const auto report = cache::compact(options);
+    // Before a lock file is made for what cannot be rewritten.
+    for_each_line_of_cache(options.path, [&](const std::string&, const cache::LineReport& line) {
+        if (line.verdict == cache::LineVerdict::newer_header) {
+            throw Failure(k_exit_failed, options.path + " was written by a newer cudnn-tune: it is not changed");
+        }
+        return false;
+    });
+    const InterruptWatch watch;
+    cache::CompactionOptions interruptible = options;
+    interruptible.keep = [&options](const cache::Record& record) {
+        InterruptWatch::stop_if_interrupted();
+        return !options.keep || options.keep(record);
+    };
+    const auto report = cache::compact(interruptible);
     if (!report) {
         throw Failure(k_exit_failed, report.error().message);
     }
@@ -51,7 +64,7 @@ std::string json_of(const cache::CompactionReport& report, bool dry_run) {
                                          {"side_files", report.side_files},
                                          {"bytes_before", report.bytes_before},
                                          {"bytes_after", report.bytes_after}};
-    return json.dump();
+    return json_text(json, JsonShape::one_line);
 }
 
 }  // namespace cudnn_tune::cli

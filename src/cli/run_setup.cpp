@@ -49,6 +49,18 @@ class TemporaryFolder {
     std::string m_path;
 };
 
+// The program runs all the same: a job must not end because its cache cannot be kept.
+void warn_if_nothing_can_be_kept(const fs::path& cache) {
+    std::error_code error;
+    if (fs::is_directory(cache, error)) {
+        warn(cache.string() +
+             " is a folder, not a file: nothing can be kept (where it is a Docker mount, mount the "
+             "folder above it instead)");
+    } else if (!fs::is_directory(cache.parent_path(), error)) {
+        warn("the folder " + cache.parent_path().string() + " does not exist: nothing can be kept until it does");
+    }
+}
+
 RunCounts::Counts counts_in(const std::string& path) {
     const auto counts = cache::read_statistics(posix_file_system(), path);
     return counts ? *counts : RunCounts::Counts();
@@ -88,15 +100,26 @@ std::string cache_path_of(const std::string& option) {
     if (error) {
         throw Failure(k_exit_run, "cannot find out the current folder: " + error.message());
     }
-    // The program runs all the same: a job must not end because its cache cannot be kept.
-    if (fs::is_directory(absolute, error)) {
-        warn(absolute.string() +
-             " is a folder, not a file: nothing can be kept (where it is a Docker mount, mount the "
-             "folder above it instead)");
-    } else if (!fs::is_directory(absolute.parent_path(), error)) {
-        warn("the folder " + absolute.parent_path().string() + " does not exist: nothing can be kept until it does");
-    }
     return absolute.lexically_normal().string();
+}
+
+void require_place_for_cache(const std::string& path) {
+    FileSystem& files = posix_file_system();
+    const auto fail = [&](const char* action, int error_number) {
+        throw Failure(k_exit_failed, io_error(action, path, error_number).message);
+    };
+    const auto resolved = resolve_path(files, path);
+    if (!resolved) {
+        fail("use", resolved.error_number());
+    }
+    const auto info = files.stat(*resolved);
+    if (info && info->kind != FileKind::regular) {
+        fail("use", info->kind == FileKind::directory ? EISDIR : ENODEV);
+    }
+    const IoStatus writable = files.check_writable(info ? *resolved : fs::path(*resolved).parent_path().string());
+    if (!writable) {
+        fail("write to", writable.error_number());
+    }
 }
 
 std::string mode_of(const RunSetup& setup) { return setup.mode.empty() ? variable("CUDNN_TUNE_MODE") : setup.mode; }
@@ -117,6 +140,7 @@ EnvironmentChanges environment_for(const RunSetup& setup) {
     const bool is_off = mode_of(setup) == name_of(Mode::off);
     if (!is_off || !setup.cache.empty() || !variable("CUDNN_TUNE_CACHE").empty()) {
         changes["CUDNN_TUNE_CACHE"] = cache_path_of(setup.cache);
+        warn_if_nothing_can_be_kept(changes["CUDNN_TUNE_CACHE"].value_or(""));
     }
     changes["LD_PRELOAD"] = preload_list(variable("LD_PRELOAD"), *shim);
     return changes;
@@ -148,7 +172,7 @@ CountedRun run_counted(const std::vector<std::string>& program, EnvironmentChang
         std::signal(SIGPIPE, SIG_DFL);
         change_environment(changes);
         const Failure failure = failure_of(execute(program));
-        std::fprintf(stderr, "cudnn-tune: error: %s\n", failure.what());
+        report_error(failure.what());
         ::_exit(failure.exit_status());
     };
     const int status = run_supervised(become_program, meanwhile.action, meanwhile.interval_s);

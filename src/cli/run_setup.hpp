@@ -32,8 +32,12 @@ struct RunSetup {
 [[nodiscard]] std::string mode_of(const RunSetup&);
 
 // The absolute path of the cache file that an option names; empty: $CUDNN_TUNE_CACHE. Throws Failure (k_exit_usage) if
-// neither names one. Warns if nothing can be kept there.
+// neither names one.
 [[nodiscard]] std::string cache_path_of(const std::string& option);
+
+// Before time is spent on what could not be stored: throws Failure (k_exit_failed) unless there is a cache file at
+// `path` that can be written to, or room to make one.
+void require_place_for_cache(const std::string& path);
 
 // With the exit status that env(1) has for it.
 [[nodiscard]] Failure failure_of(const Error&);

@@ -2,12 +2,13 @@
 #include "cli/shapes_file.hpp"
 
 #include <charconv>
-#include <fstream>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
 
 #include "cli/csv.hpp"
+#include "util/file_system.hpp"
 
 namespace cudnn_tune::cli {
 namespace {
@@ -31,6 +32,11 @@ class Row {
         const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
         if (error != std::errc() || end != field.data() + field.size()) {
             throw std::runtime_error("column " + column + " is no whole number: " + field);
+        }
+        // So that no sum or product of them leaves 64 bits.
+        constexpr int most = 1 << 24;
+        if (value < 0 || value > most) {
+            throw std::runtime_error("column " + column + " is out of range: " + field);
         }
         return value;
     }
@@ -93,13 +99,13 @@ Shape shape_of(const Row& row) {
         const int pad = row.number("pad_" + axis.suffix).value_or(0);
         const int stride = row.number("stride_" + axis.suffix).value_or(1);
         const int dilation = row.number("dil_" + axis.suffix).value_or(1);
-        const int covered = (filter - 1) * dilation + 1;
+        const std::int64_t covered = (filter - std::int64_t{1}) * dilation + 1;
         if (stride < 1 || size + 2 * pad < covered) {
             throw std::runtime_error(std::string("the filter does not fit along ") + axis.size);
         }
         shape.x.push_back(size);
         shape.w.push_back(filter);
-        shape.y.push_back((size + 2 * pad - covered) / stride + 1);
+        shape.y.push_back(static_cast<int>((size + 2 * pad - covered) / stride + 1));
         shape.pads.push_back(pad);
         shape.strides.push_back(stride);
         shape.dilations.push_back(dilation);
@@ -110,10 +116,12 @@ Shape shape_of(const Row& row) {
 }  // namespace
 
 ShapesFile read_shapes(const std::string& path) {
-    std::ifstream file(path);
-    if (!file) {
-        throw std::runtime_error("cannot open " + path);
+    constexpr std::int64_t most_bytes = 64 << 20;
+    auto text = read_file(posix_file_system(), path, most_bytes);
+    if (!text) {
+        throw std::runtime_error(io_error("read", path, text.error_number()).message);
     }
+    std::istringstream file(std::move(*text));
     const auto header = read_csv_record(file);
     if (!header) {
         throw std::runtime_error(path + " is empty");
@@ -121,6 +129,11 @@ ShapesFile read_shapes(const std::string& path) {
     std::map<std::string, std::size_t> columns;
     for (std::size_t i = 0; i < header->size(); ++i) {
         columns[(*header)[i]] = i;
+    }
+    for (const char* const needed : {"op", "C", "K"}) {
+        if (!columns.contains(needed)) {
+            throw std::runtime_error(path + " is no table of shapes: it has no column " + needed);
+        }
     }
     ShapesFile contents;
     while (const auto record = read_csv_record(file)) {

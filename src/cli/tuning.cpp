@@ -5,8 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <csignal>
 #include <deque>
 #include <filesystem>
 #include <memory>
@@ -15,6 +13,7 @@
 #include "cache/cache_table.hpp"
 #include "cli/command.hpp"
 #include "cli/entry_summary.hpp"
+#include "cli/interrupt.hpp"
 #include "cli/library_files.hpp"
 #include "cli/python_packages.hpp"
 #include "cli/replay_worker.hpp"
@@ -24,30 +23,6 @@ namespace cudnn_tune::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::atomic<bool> g_interrupted{false};
-
-// While it lives, Ctrl-C and a polite kill end the tuning and not the tool.
-class InterruptWatch {
-  public:
-    InterruptWatch() {
-        g_interrupted = false;
-        struct sigaction action {};
-        action.sa_handler = [](int) { g_interrupted = true; };
-        ::sigaction(SIGINT, &action, &m_interrupt);
-        ::sigaction(SIGTERM, &action, &m_terminate);
-    }
-    InterruptWatch(const InterruptWatch&) = delete;
-    InterruptWatch& operator=(const InterruptWatch&) = delete;
-    ~InterruptWatch() {
-        ::sigaction(SIGINT, &m_interrupt, nullptr);
-        ::sigaction(SIGTERM, &m_terminate, nullptr);
-    }
-
-  private:
-    struct sigaction m_interrupt {};
-    struct sigaction m_terminate {};
-};
 
 double seconds_now() { return static_cast<double>(system_clock().monotonic_ns()) * 1e-9; }
 
@@ -95,7 +70,7 @@ class Tuning {
         const InterruptWatch watch;
         while (!m_waiting.empty() || std::ranges::any_of(m_seats, &Seat::is_busy)) {
             m_state.seconds = seconds_now() - started_s;
-            m_state.is_interrupted = g_interrupted;
+            m_state.is_interrupted = InterruptWatch::was_interrupted();
             m_state.is_out_of_time = m_request.time_limit_s > 0 && m_state.seconds > m_request.time_limit_s;
             if (m_state.is_interrupted || m_state.is_out_of_time) {
                 break;

@@ -267,7 +267,8 @@ TEST(Tool, NamesItsVersion) {
 }
 
 TEST(Tool, RefusesUnknownCommandsInOneSentence) {
-    for (const auto& arguments : std::vector<std::vector<std::string>>{{}, {"bogus"}, {"list"}, {"show", "x"}}) {
+    for (const auto& arguments :
+         std::vector<std::vector<std::string>>{{}, {"bogus"}, {"list"}, {"show", "x"}, {"--bogus"}}) {
         const auto result = run_tool(arguments);
         EXPECT_EQ(result.exit_code, 2) << describe(result);
         EXPECT_EQ(result.out, "");

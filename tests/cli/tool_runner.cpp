@@ -42,6 +42,10 @@ std::string contents_of(const Folder& folder) {
     std::sort(paths.begin(), paths.end());
     std::string all;
     for (const auto& path : paths) {
+        if (std::filesystem::is_symlink(path)) {
+            all += path.string() + " -> " + std::filesystem::read_symlink(path).string() + "\n";
+            continue;
+        }
         const bool is_file = std::filesystem::is_regular_file(path);
         all += path.string() + " " + std::to_string(std::filesystem::last_write_time(path).time_since_epoch().count()) +
                "\n" + (is_file ? read_text(path) : "") + "\n";

@@ -179,8 +179,13 @@ TEST(Tune, SaysInOneSentenceWhatIsMissing) {
     EXPECT_EQ(without_cudnn.exit_code, 1);
     EXPECT_THAT(without_cudnn.err, HasSubstr("cuDNN cannot be loaded"));
     const auto without_file = run_tool({"tune", "--shapes", folder.path("none.csv"), "--cache", folder.path("c")});
-    EXPECT_EQ(without_file.exit_code, 2);
-    EXPECT_THAT(without_file.err, HasSubstr("none.csv"));
+    EXPECT_EQ(without_file.exit_code, 1);
+    EXPECT_THAT(without_file.err, HasSubstr("none.csv: No such file or directory"));
+    for (const std::string& place : {folder.path("no/folder/c"), folder.path()}) {
+        const auto without_place = run_tool({"tune", "--shapes", folder.path("shapes.csv"), "--cache", place});
+        EXPECT_EQ(without_place.exit_code, 1);
+        EXPECT_THAT(without_place.err, HasSubstr("cudnn-tune: error: cannot use " + place)) << "before it measures";
+    }
     const auto without_cache = run_tool({"tune", "--shapes", folder.path("shapes.csv")});
     EXPECT_EQ(without_cache.exit_code, 2);
     EXPECT_THAT(without_cache.err, HasSubstr("--cache"));
