@@ -54,7 +54,7 @@ int parse_and_run(std::vector<std::string> arguments) {
     app.require_subcommand(1);
     app.footer(
         "Exit status: 0 success, 1 a file cannot be read or written or is not in order, or regress found a slower\n"
-        "problem, 2 wrong usage, 3 no entry or more than one fits;\n"
+        "problem, 2 wrong usage, 3 no entry or more than one fits, 130 interrupted;\n"
         "of run: that of the program, 125 it could not be set up, 126 it cannot be executed, 127 it was not found.");
     add_run(app, invocation);
     add_list(app);

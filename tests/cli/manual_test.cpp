@@ -226,6 +226,26 @@ TEST_F(Manual, IsFormattedWithoutAWarning) {
     EXPECT_EQ(result.err, "");
 }
 
+// Its output is what somebody pastes under these commands.
+TEST(Readme, WalkthroughShowsTheCommandsThatTheScriptRuns) {
+    const std::string readme = read_text(README);
+    std::string script = read_text(CLI_TESTS "/../../scripts/gpu-walkthrough.sh");
+    script = std::regex_replace(script, std::regex(R"(\$program)"), "python3 train.py");
+    script = std::regex_replace(script, std::regex(R"(\$digest)"), "DIGEST");
+    const std::size_t start = readme.find("## Five minutes");
+    ASSERT_NE(start, std::string::npos);
+    const std::string section = readme.substr(start, readme.find("\n## ", start) - start);
+    int nb_commands = 0;
+    const std::regex command("(?:^|\n)(?:[$] )?(cudnn-tune [^\n]*)");
+    for (std::sregex_iterator match(section.begin(), section.end(), command), end; match != end; ++match) {
+        const std::string line =
+            std::regex_replace((*match)[1].str(), std::regex("jsonl [0-9a-f]{8}$"), "jsonl DIGEST");
+        EXPECT_THAT(script, HasSubstr(" \"" + line + "\"\n"));
+        nb_commands += 1;
+    }
+    EXPECT_GE(nb_commands, 5);
+}
+
 TEST(Tool, ShowsAnExampleInTheHelpOfEveryCommand) {
     for (const std::string& command : commands()) {
         EXPECT_TRUE(std::regex_search(help_of(command), std::regex("\nExamples?: cudnn-tune " + command + "\\b")))
