@@ -4,8 +4,10 @@
 #include <csignal>
 #include <cstdlib>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/json_text.hpp"
 #include "cli/remote_sync.hpp"
 #include "cli/run_setup.hpp"
 
@@ -18,6 +20,7 @@ struct Options {
     bool only_pull = false;
     bool only_push = false;
     double timeout_s = 30;
+    bool as_json = false;
 };
 
 void run(const Options& options) {
@@ -34,6 +37,11 @@ void run(const Options& options) {
     if (report->damaged > 0) {
         warn(std::to_string(report->damaged) + " values of " + url.text() +
              " are no whole records; they were left out");
+    }
+    if (options.as_json) {
+        print(json_text({{"pulled", report->pulled}, {"pushed", report->pushed}, {"left_out", report->damaged}}) +
+              "\n");
+        return;
     }
     print("pulled " + std::to_string(report->pulled) + ", pushed " + std::to_string(report->pushed) + "\n");
 }
@@ -58,9 +66,9 @@ void add_sync(CLI::App& app) {
     command->footer(
         "Pulls, then pushes. A password may be in REDISCLI_AUTH instead of the address.\n"
         "Example: cudnn-tune sync --cache ~/.cache/cudnn-tune.jsonl 'redis://cache-host:6379/0?prefix=team:'");
-    command->add_option("url", options->url, "redis://[[user]:password@]host[:port][/database][?prefix=TEXT]")
+    command->add_option("URL", options->url, "redis://[[user]:password@]host[:port][/database][?prefix=TEXT]")
         ->required()
-        ->type_name("URL");
+        ->type_name("TEXT");
     command->add_option("--cache", options->cache, "The cache file; made if missing (default: $CUDNN_TUNE_CACHE)")
         ->type_name("FILE");
     CLI::Option* const pull = command->add_flag("--pull", options->only_pull, "Only bring the server's records here");
@@ -68,6 +76,7 @@ void add_sync(CLI::App& app) {
     command->add_option("--timeout", options->timeout_s, "Give up after this many seconds (default: 30)")
         ->type_name("SECONDS")
         ->check(CLI::PositiveNumber);
+    command->add_flag("--json", options->as_json, "A JSON object");
     command->callback([options] { run(*options); });
 }
 

@@ -106,9 +106,13 @@ void tune(Options options) {
     options.request.cache_path = cache_path_of(options.cache);
     options.request.problems = read_problems(options, options.request.cache_path);
     if (options.lists_only) {
+        auto json = nlohmann::ordered_json::array();
+        std::string lines;
         for (const TuningProblem& problem : options.request.problems) {
-            print(problem.problem + "\t" + problem.api + "\n");
+            json.push_back({{"problem", problem.problem}, {"api", problem.api}});
+            lines += problem.problem + "\t" + problem.api + "\n";
         }
+        print(options.is_json ? json_text(json) + "\n" : lines);
         return;
     }
     if (options.request.problems.empty()) {
@@ -157,7 +161,7 @@ void add_tune(CLI::App& app) {
         ->check(CLI::PositiveNumber);
     command->add_flag("--again", options->request.tunes_again, "Measure anew what has an answer already, too");
     command->add_flag("--list", options->lists_only, "Only print what would be measured, in this order");
-    command->add_flag("--json", options->is_json, "Print the result as JSON");
+    command->add_flag("--json", options->is_json, "A JSON object (with --list: an array)");
     command->callback([options] { tune(*options); });
 }
 

@@ -78,13 +78,12 @@ TEST(Interrupted, CommandsLeaveNothingBehind) {
     {
         std::ofstream file(folder.path("c"), std::ios::binary);
         file << cache::k_header_line << "\n";
-        for (int batch = 1; batch <= 20'000; ++batch) {
+        for (int batch = 1; batch <= 15'000; ++batch) {
             file << *cache::encode_record(sample_record(batch)) << "\n";
         }
     }
     testing::write_text(folder.path("page"), "what was there");
     for (const auto& words : std::vector<std::vector<std::string>>{{TOOL, "merge", "c", "-o", "new"},
-                                                                   {TOOL, "compact", "c"},
                                                                    {TOOL, "export", "c", "-o", "page"},
                                                                    {TOOL, "export", "c", "--csv", "-o", "page"}}) {
         const auto size = std::filesystem::file_size(folder.path("c"));

@@ -2,6 +2,9 @@
 // What --json prints has the members that cache_format/reports.schema.json names, of the types it says, and no others.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+#include <sstream>
+
 #include "cache/record_codec.hpp"
 #include "compile/kernel_store.hpp"
 #include "tool_runner.hpp"
@@ -82,6 +85,31 @@ TEST_F(Reports, FollowTheirSchema) {
     expect_valid("prune", {"prune", path("c"), "--kernels-to", "1K"});
     expect_valid("merge", {"merge", path("c"), path("other"), "-o", path("merged")});
     expect_valid("import", {"import", path("c"), path("other"), "--kernels"});
+    expect_valid("regress", {"regress", path("c"), path("other")});
+    auto slow = sample_record(8);
+    slow.candidates[0].time_ns *= 2;
+    testing::write_cache(path("slow"), {slow});
+    expect_valid("regress", {"regress", path("other"), path("slow")});
+    expect_valid("tune_list", {"tune", "--cache", path("new"), "--like", path("c"), "--list"});
+    expect_valid("tune", {"tune", "--cache", path("new"), "--like", path("other"), "--effort", "fast"});
+    expect_valid("tune", {"tune", "--cache", path("other")});
+}
+
+// warm and sync are compared with it where they run. A command that is added later is noticed here.
+TEST_F(Reports, HaveASchemaIfTheirCommandTakesJson) {
+    const nlohmann::json schema = nlohmann::json::parse(testing::read_text(FORMAT "/reports.schema.json"));
+    const std::string help = testing::run_tool({"--help"}).out;
+    std::istringstream lines(help.substr(help.find("Subcommands:\n") + 13));
+    int nb_commands = 0;
+    for (std::string line; std::getline(lines, line);) {
+        const std::string command = line.substr(std::min<std::size_t>(2, line.size()), line.find(' ', 2) - 2);
+        const bool names_one = line.starts_with("  ") && line[2] != ' ';
+        if (names_one && testing::run_tool({command, "--help"}).out.find("--json") != std::string::npos) {
+            EXPECT_TRUE(schema["$defs"].contains(command)) << command;
+            nb_commands += 1;
+        }
+    }
+    EXPECT_GE(nb_commands, 14);
 }
 
 TEST_F(Reports, ChangeNothing) {

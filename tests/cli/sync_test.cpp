@@ -72,6 +72,8 @@ TEST_F(Sync, BringsWhatOneFileHasToAnotherByteForByte) {
     EXPECT_EQ(first.out, "pulled 0, pushed 2\n");
     EXPECT_EQ(sync(m_b, server.url()).out, "pulled 2, pushed 0\n");
     EXPECT_EQ(sync(m_a, server.url()).out, "pulled 0, pushed 0\n");
+    EXPECT_EQ(run_tool({"sync", server.url(), "--cache", m_a, "--json"}).out,
+              "{\n  \"pulled\": 0,\n  \"pushed\": 0,\n  \"left_out\": 0\n}\n");
     EXPECT_EQ(sync(m_b, server.url()).out, "pulled 0, pushed 0\n");
     EXPECT_EQ(author(m_b, 1), sample_record(1).by);
     EXPECT_EQ(contents_of(m_a).size(), contents_of(m_b).size());
