@@ -63,12 +63,25 @@ bool numerics_allowed(const key::Problem& problem, const key::Candidate& configu
     return !rules.tf32_forbidden || !rounds_to_tf32(problem, configuration);
 }
 
+std::uint32_t input_rounding(const key::Problem& problem, const key::Candidate& configuration) {
+    return (rounds_to_tf32(problem, configuration) ? 1U << abi::k_note_tensor_core : 0U) |
+           (configuration.numerical_notes & 1U << abi::k_note_down_convert_inputs);
+}
+
 bool rounds_alike(const key::Problem& problem, const key::Candidate& configuration, int algorithm) {
-    if (!rounds_to_tf32(problem, configuration) && !has_note(configuration, abi::k_note_down_convert_inputs)) {
+    if (input_rounding(problem, configuration) == 0) {
         return true;
     }
     const int nonfused_winograd = problem.direction == key::Direction::forward ? 7 : 5;
     return algorithm == 1 || algorithm == nonfused_winograd;
+}
+
+bool is_as_exact(double configuration_error, double algorithm_error) {
+    // What fp32 sums in another order differ by (2^-24 times the root of a number of terms up to 2^15 or so). TF32 is
+    // off by some 3e-4.
+    constexpr double float_error = 1e-5;
+    constexpr double most_ratio = 2;
+    return configuration_error <= most_ratio * std::max(algorithm_error, float_error);
 }
 
 }  // namespace cudnn_tune::select

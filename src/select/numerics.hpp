@@ -3,6 +3,8 @@
 // they allow, and the engine's numerical notes say how it rounds.
 #pragma once
 
+#include <cstdint>
+
 #include "abi/cudnn.hpp"
 #include "key/candidate.hpp"
 #include "key/problem.hpp"
@@ -29,9 +31,17 @@ struct NumericsRules {
 //     are faster. The legacy API's own Winograd algorithms stay in the race.
 [[nodiscard]] bool numerics_allowed(const key::Problem&, const key::Candidate& configuration, const NumericsRules&);
 
+// The notes that say that the configuration rounds the inputs of this problem to a smaller type; 0: it does not.
+[[nodiscard]] std::uint32_t input_rounding(const key::Problem&, const key::Candidate& configuration);
+
 // True if the legacy algorithm itself may round as coarsely as the configuration does. TF32 is used by the algorithms
 // that have a tensor-core variant (forward 1 and 7, backward 1 and 5); all others compute fp32 exactly under every
 // math type (seen on 9.19), and a program that picks one of those by its number may rely on that.
 [[nodiscard]] bool rounds_alike(const key::Problem&, const key::Candidate& configuration, int algorithm);
+
+// Whether it does is not the same for every shape, and only its output tells: true if a configuration is no coarser
+// than the algorithm whose place it would take. Both errors are norms of the difference from what was computed without
+// rounding the inputs, over the norm of that.
+[[nodiscard]] bool is_as_exact(double configuration_error, double algorithm_error);
 
 }  // namespace cudnn_tune::select

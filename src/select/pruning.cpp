@@ -77,7 +77,7 @@ constexpr std::array<Entry, 10> k_table{{
          return legacy != nullptr && context.descriptor_math &&
                 !math_type_allowed(*context.descriptor_math, legacy->math_type);
      }},
-    {{"numerics", "the program's descriptor does not allow its rounding"},
+    {{"numerics", "it rounds more than the program's descriptor allows, or than the algorithms do"},
      [](const key::Candidate& c, const PruningContext& context, const Kept&) {
          return context.numerics_allowed && !context.numerics_allowed(c);
      }},

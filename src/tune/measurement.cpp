@@ -9,11 +9,12 @@
 #include "abi/backend.hpp"
 #include "cache/record_codec.hpp"
 #include "measure/capture.hpp"
-#include "measure/crash_watch.hpp"
 #include "measure/event_timer.hpp"
 #include "select/heuristic_order.hpp"
 #include "select/preference.hpp"
 #include "select/pruning.hpp"
+#include "tune/question_runner.hpp"
+#include "tune/rounding_check.hpp"
 #include "tune/trial_plan.hpp"
 #include "tune/verification.hpp"
 #include "util/log.hpp"
@@ -113,7 +114,7 @@ cache::Record record_in_heuristic_order(const key::KeyText& key, std::vector<key
     record.status = cache::RecordStatus::provisional;
     record.candidates = std::move(candidates);
     for (key::Candidate& candidate : record.candidates) {
-        if (candidate.status == abi::k_success) {
+        if (candidate.status == abi::k_success && candidate.not_run.empty()) {
             candidate.not_run = k_not_run_budget;
         }
     }
@@ -130,50 +131,6 @@ std::int64_t l2_bytes(const measure::Driver& driver) {
     return device && driver.device_get_attribute(&bytes, abi::k_cu_l2_cache_size, *device) == abi::k_cu_success ? bytes
                                                                                                                 : 0;
 }
-
-// Runs the candidates of a question, each under a mark until its first run has ended.
-class QuestionRunner final : public measure::Runner {
-  public:
-    QuestionRunner(Question& question, const std::vector<key::Candidate>& candidates,
-                   const std::vector<std::size_t>& order, cache::TrialMarks& marks)
-        : m_question(question),
-          m_candidates(candidates),
-          m_order(order),
-          m_marks(marks),
-          m_digest(question.key().digest()) {}
-    ~QuestionRunner() override { m_marks.end(); }
-
-    abi::Status prepare(std::size_t slot) override {
-        const bool is_marked = m_marks.begin(m_digest, candidate(slot).choice);
-        m_watch.emplace(is_marked ? m_marks.descriptor() : -1);
-        return m_question.prepare(slot, candidate(slot));
-    }
-    void first_run_ended(std::size_t slot) override {
-        m_watch.reset();
-        m_marks.survived(m_digest, candidate(slot).choice);
-    }
-    abi::Status launch(std::size_t slot) override { return m_question.launch(slot, candidate(slot)); }
-    void release(std::size_t slot) override { m_question.release(slot); }
-
-    // The driver reported an error: if one that sticks came in a first run, that candidate is to blame.
-    void driver_failed(const measure::Driver& driver) {
-        const abi::CuResult error = driver.sticky_error();
-        if (m_watch && measure::is_kernel_fault(error)) {
-            m_marks.left_sticky_error(error);
-        }
-        m_watch.reset();
-    }
-
-  private:
-    [[nodiscard]] const key::Candidate& candidate(std::size_t slot) const { return m_candidates[m_order[slot]]; }
-
-    Question& m_question;
-    const std::vector<key::Candidate>& m_candidates;
-    const std::vector<std::size_t>& m_order;
-    cache::TrialMarks& m_marks;
-    Digest m_digest;
-    std::optional<measure::CrashWatch> m_watch;
-};
 
 }  // namespace
 
@@ -221,7 +178,9 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
     }
     const std::int64_t offered_bytes = question.offered_workspace_bytes();
     select::PruningContext context;
-    context.numerics_allowed = [&question](const key::Candidate& candidate) { return question.allows(candidate); };
+    context.numerics_allowed = [&question](const key::Candidate& candidate) {
+        return question.allows(candidate) && candidate.not_run != k_not_run_numerics;
+    };
     context.most_trials = most_trials(tools.settings.effort);
     context.seeds = tools.near.seeds(question.key());
     if (tools.settings.effort != Effort::exhaustive) {
@@ -243,11 +202,15 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
     context.workspace_limit_bytes = std::min({offered_bytes, workspace_cap_bytes(tools.settings, driver),
                                               offered_bytes == INT64_MAX ? scratch.left_bytes() : INT64_MAX});
     Trials trials = trials_of(candidates, context);
-    // What was measured before runs again if it is verified.
+    const auto is_measured = [](const key::Candidate& candidate) { return candidate.measured(); };
+    // What was measured before runs again if it is verified, or if its rounding is compared with that of something new.
+    const bool is_compared = std::any_of(candidates.begin(), candidates.end(), is_measured) &&
+                             !question.exact_choices(context.workspace_limit_bytes).empty();
     const auto to_run = [&] {
         std::vector<std::size_t> indices = trials.order;
         indices.insert(indices.end(), trials.last_resorts.begin(), trials.last_resorts.end());
-        for (std::size_t i = 0; verify != select::Verify::off && i < candidates.size(); ++i) {
+        const bool runs_again = verify != select::Verify::off || (is_compared && !indices.empty());
+        for (std::size_t i = 0; runs_again && i < candidates.size(); ++i) {
             if (candidates[i].measured() && candidates[i].workspace_bytes <= context.workspace_limit_bytes) {
                 indices.push_back(i);
             }
@@ -283,7 +246,19 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
         return timer.error();
     }
     const std::int64_t ready_ns = tools.clock.monotonic_ns();
-    const auto is_measured = [](const key::Candidate& candidate) { return candidate.measured(); };
+    const auto race = [&](const std::vector<std::size_t>& order, std::size_t nb_sure) -> Result<measure::TrialReport> {
+        QuestionRunner runner(question, candidates, order, tools.marks);
+        auto report = measure::run_trials(field_of(order, nb_sure, candidates), runner, **timer, tools.clock,
+                                          rules_for(tools.settings.effort), deadline_ns);
+        if (!report) {
+            runner.driver_failed(driver);
+            return report;
+        }
+        if (!question.stream_is_still(*stream)) {
+            return Error{ErrorCategory::busy, "the program moved the handle to another stream meanwhile"};
+        }
+        return report;
+    };
     bool leader_is_clear = known && known->status == cache::RecordStatus::measured;
     for (const std::vector<std::size_t>* const part : {&trials.order, &trials.last_resorts}) {
         if (part == &trials.last_resorts && std::any_of(candidates.begin(), candidates.end(), is_measured)) {
@@ -292,16 +267,9 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
             }
             break;
         }
-        QuestionRunner runner(question, candidates, *part, tools.marks);
-        const std::size_t nb_sure = part == &trials.order ? trials.nb_sure : part->size();
-        auto report = measure::run_trials(field_of(*part, nb_sure, candidates), runner, **timer, tools.clock,
-                                          rules_for(tools.settings.effort), deadline_ns);
+        const auto report = race(*part, part == &trials.order ? trials.nb_sure : part->size());
         if (!report) {
-            runner.driver_failed(driver);
             return report.error();
-        }
-        if (!question.stream_is_still(*stream)) {
-            return Error{ErrorCategory::busy, "the program moved the handle to another stream meanwhile"};
         }
         tools.statistics.add(Counter::candidates, report->launched);
         apply_report(*report, *part, candidates);
@@ -314,6 +282,23 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
         log_debug("listing took " + in_ms(listed_ns - begun_ns) + ", memory " + in_ms(ready_ns - listed_ns) +
                   ", trials " + in_ms(tools.clock.monotonic_ns() - ready_ns) + ": " + question.key().problem);
     }
+    const auto leader = [&] { return candidates[select::preference_order(candidates).front()].choice; };
+    const key::Choice led = leader();
+    const auto withdrawn = withdraw_rounded(tools, question, *stream, {taken_bytes, deadline_ns}, candidates);
+    if (!withdrawn) {
+        return withdrawn.error();
+    }
+    if (leader() != led) {
+        if (const std::vector<std::size_t> order = contenders(candidates, taken_bytes); !order.empty()) {
+            auto report = race(order, order.size());
+            if (!report) {
+                return report.error();
+            }
+            leader_is_clear = report->leader_is_clear;
+            const std::vector<std::size_t> ran = keep_what_ran(*report, order);
+            apply_report(*report, ran, candidates);
+        }
+    }
     const auto verified =
         verify_candidates(question, driver, *stream, tools.clock, {verify, taken_bytes, deadline_ns}, candidates);
     if (!verified) {
@@ -321,7 +306,7 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
     }
     tools.statistics.add(Counter::verified, verified->checked);
     tools.statistics.add(Counter::wrong, verified->wrong);
-    if (only_verifies && verified->wrong == 0) {
+    if (only_verifies && verified->wrong == 0 && *withdrawn == 0) {
         return Error{ErrorCategory::not_found, "nothing is left to measure, and nothing is wrong"};
     }
     if (std::none_of(candidates.begin(), candidates.end(), is_measured)) {

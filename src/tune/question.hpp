@@ -56,6 +56,10 @@ class Question {
     // Whether launches go round the copies, as they do at first.
     void rotate(bool does) { m_rotates = does; }
 
+    // What computes this without rounding its inputs, the least demanding first, to compare those with that may round
+    // them; empty where that does not matter. Need not be among the candidates.
+    [[nodiscard]] virtual std::vector<key::LegacyChoice> exact_choices(std::int64_t /*workspace_bytes*/) { return {}; }
+
     // For measure::Runner; `slot` numbers the candidates that are tried.
     [[nodiscard]] virtual abi::Status prepare(std::size_t slot, const key::Candidate&) = 0;
     [[nodiscard]] virtual abi::Status launch(std::size_t slot, const key::Candidate&) = 0;

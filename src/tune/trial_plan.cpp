@@ -2,6 +2,7 @@
 #include "tune/trial_plan.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "key/environment.hpp"
 
@@ -65,6 +66,8 @@ std::vector<key::Candidate> with_known_results(std::vector<key::Candidate> candi
         if (is_excluded || (same->status != abi::k_success && !anew)) {
             candidate.status = same->status;
             candidate.build_ns = same->build_ns;
+            candidate.not_run = same->not_run;
+        } else if (same->not_run == k_not_run_numerics && !anew) {
             candidate.not_run = same->not_run;
         } else if (same->measured() && !anew) {
             candidate.time_ns = same->time_ns;
@@ -143,6 +146,43 @@ void apply_report(const measure::TrialReport& report, const std::vector<std::siz
             candidate.not_run = twin->not_run;
         }
     }
+}
+
+std::vector<std::size_t> contenders(std::vector<key::Candidate>& candidates, std::int64_t workspace_bytes) {
+    std::vector<std::size_t> indices;
+    std::int64_t best_ns = std::numeric_limits<std::int64_t>::max();
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+        key::Candidate& candidate = candidates[i];
+        if (candidate.status != abi::k_success || !candidate.measured() ||
+            candidate.workspace_bytes > workspace_bytes) {
+            continue;
+        }
+        if (std::any_of(indices.begin(), indices.end(),
+                        [&](std::size_t known) { return candidates[known].choice == candidate.choice; })) {
+            candidate.not_run = k_not_run_duplicate;
+            continue;
+        }
+        best_ns = std::min(best_ns, candidate.time_ns);
+        indices.push_back(i);
+    }
+    std::erase_if(indices, [&](std::size_t i) {
+        return static_cast<double>(candidates[i].time_ns) >
+               measure::RaceRules{}.hopeless_ratio * static_cast<double>(best_ns);
+    });
+    return indices;
+}
+
+std::vector<std::size_t> keep_what_ran(measure::TrialReport& report, const std::vector<std::size_t>& order) {
+    std::vector<std::size_t> ran;
+    std::vector<measure::Outcome> outcomes;
+    for (std::size_t slot = 0; slot < order.size(); ++slot) {
+        if (!report.outcomes[slot].samples_ns.empty() || report.outcomes[slot].status != abi::k_success) {
+            ran.push_back(order[slot]);
+            outcomes.push_back(std::move(report.outcomes[slot]));
+        }
+    }
+    report.outcomes = std::move(outcomes);
+    return ran;
 }
 
 bool is_complete(const std::vector<key::Candidate>& candidates) {

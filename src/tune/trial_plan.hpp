@@ -21,6 +21,8 @@ inline constexpr const char* k_not_run_memory = "memory";        // over the cap
 inline constexpr const char* k_not_run_budget = "budget";
 inline constexpr const char* k_not_run_hopeless = "hopeless";  // its engine has lost by far on every problem so far
 inline constexpr const char* k_not_run_duplicate = "duplicate";
+// Also of what was measured: it rounds more than the algorithm whose place it would take (rounding_check.hpp).
+inline constexpr const char* k_not_run_numerics = "numerics";
 // Excluded: the candidate counts as failed, also when the record is completed or measured anew.
 inline constexpr const char* k_not_run_crash = "crash";  // processes died on it
 inline constexpr const char* k_not_run_wrong = "wrong";  // its output was
@@ -36,7 +38,7 @@ inline constexpr const char* k_not_run_wrong = "wrong";  // its output was
 [[nodiscard]] cache::Record borrowed_record(const cache::Record& near, const key::KeyText& for_key);
 
 // The library's candidates with what an earlier record knows of them: times and failures of an incomplete one
-// (`anew`: not these), and what was excluded for good unless a person withdrew the record.
+// and what rounded too much (`anew`: not these), and what was excluded for good unless a person withdrew the record.
 [[nodiscard]] std::vector<key::Candidate> with_known_results(std::vector<key::Candidate>, const cache::Record* known,
                                                              bool anew);
 
@@ -54,6 +56,13 @@ void apply_report(const measure::TrialReport&, const std::vector<std::size_t>& o
 
 // The rule "workspace" knows one limit: what fits what the caller offered lacks memory instead.
 void tell_memory_from_workspace(std::vector<key::Candidate>&, std::int64_t offered_bytes);
+
+// What may lead after the one that led was withdrawn: those that were dropped for being slower than that one, and
+// hardly sampled. Each choice once; where other lists have it, too, it is a duplicate again.
+[[nodiscard]] std::vector<std::size_t> contenders(std::vector<key::Candidate>&, std::int64_t workspace_bytes);
+// Takes those out of a report that ended before it was their turn: their earlier times stay. Returns the order of what
+// is left.
+[[nodiscard]] std::vector<std::size_t> keep_what_ran(measure::TrialReport&, const std::vector<std::size_t>& order);
 
 // True unless a usable candidate was left out for want of time or workspace.
 [[nodiscard]] bool is_complete(const std::vector<key::Candidate>&);

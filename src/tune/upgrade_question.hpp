@@ -22,6 +22,7 @@ class UpgradeQuestion final : public LegacyQuestion {
     }
     [[nodiscard]] bool can_run(const key::Candidate&) const override { return true; }
     [[nodiscard]] bool lacks_candidates(const cache::Record&) const override;
+    [[nodiscard]] std::vector<key::LegacyChoice> exact_choices(std::int64_t workspace_bytes) override;
     [[nodiscard]] Status take_workspace(measure::Scratch&, std::int64_t bytes) override;
     [[nodiscard]] abi::Status prepare(std::size_t slot, const key::Candidate&) override;
     [[nodiscard]] abi::Status launch(std::size_t slot, const key::Candidate&) override;

@@ -14,45 +14,25 @@
 #include "select/heuristic_order.hpp"
 #include "select/policy_filter.hpp"
 #include "select/preference.hpp"
+#include "tune/output_sampler.hpp"
 #include "tune/trial_plan.hpp"
 #include "util/log.hpp"
 
 namespace cudnn_tune::tune {
 namespace {
 
-// A larger output is looked at in pieces, evenly spread, with its beginning and its end.
-constexpr std::int64_t k_most_bytes = std::int64_t{4} << 20;
-constexpr std::int64_t k_pieces = 64;
-constexpr std::int64_t k_most_guard_bytes = 4096;
-constexpr unsigned k_guard_word = 0xa5a5a5a5U;
-constexpr unsigned k_untouched_word = 0x01010101U * measure::k_untouched_byte;
-
-// What a candidate wrote.
-struct Sample {
-    std::vector<std::vector<std::uint8_t>> outputs;
-    bool wrote_outside = false;
-};
-
 class Verification {
   public:
     Verification(Question& question, const measure::Driver& driver, abi::CuStream stream,
                  std::vector<key::Candidate>& candidates)
-        : m_question(question),
-          m_driver(driver),
-          m_stream(stream),
-          m_candidates(candidates),
-          m_outputs(question.outputs()) {
+        : m_question(question), m_candidates(candidates), m_sampler(question, driver, stream) {
         const auto problem = key::parse_problem(question.key().problem);
         m_direction = problem ? problem->direction : key::Direction::forward;
         m_dtype = problem ? problem->x().dtype : abi::k_float;
-        m_question.rotate(false);
     }
-    Verification(const Verification&) = delete;
-    Verification& operator=(const Verification&) = delete;
-    ~Verification() { m_question.rotate(true); }
 
     Result<VerificationResult> run(Clock& clock, const VerificationTerms& terms) {
-        if (m_outputs.empty()) {
+        if (m_sampler.outputs().empty()) {
             return m_result;
         }
         m_workspace_bytes = terms.workspace_bytes;
@@ -120,7 +100,7 @@ class Verification {
 
     // True if nothing speaks against the candidate; else it is excluded, or its reference is.
     Result<bool> judge(std::size_t index) {
-        auto sample = sample_of(index);
+        auto sample = m_sampler.sample(index, m_candidates[index]);
         if (!sample) {
             return sample.error();
         }
@@ -154,7 +134,7 @@ class Verification {
             }
             numbers += " from " + cache::to_text(m_candidates[*reference].choice);
             const auto third = reference_for({index, *reference});
-            const auto opinion = third ? kept_sample_of(*third) : Result<const Sample*>(nullptr);
+            const auto opinion = third ? kept_sample_of(*third) : Result<const OutputSample*>(nullptr);
             if (!opinion) {
                 return opinion.error();
             }
@@ -173,10 +153,11 @@ class Verification {
     }
 
     // True also if the reference says nothing.
-    bool agree(const Sample& reference, const Sample& sample, std::string& numbers) const {
-        for (std::size_t i = 0; i < m_outputs.size(); ++i) {
-            const auto difference = measure::compare(reference.outputs[i], sample.outputs[i], m_outputs[i].dtype);
-            const measure::Limits limits = measure::limits_of(m_outputs[i].dtype);
+    bool agree(const OutputSample& reference, const OutputSample& sample, std::string& numbers) const {
+        for (std::size_t i = 0; i < m_sampler.outputs().size(); ++i) {
+            const abi::DataType dtype = m_sampler.outputs()[i].dtype;
+            const auto difference = measure::compare(reference.outputs[i], sample.outputs[i], dtype);
+            const measure::Limits limits = measure::limits_of(dtype);
             if (difference && !measure::is_within(*difference, limits)) {
                 std::array<char, 200> text{};
                 std::snprintf(text.data(), text.size(),
@@ -206,10 +187,10 @@ class Verification {
     }
 
     // References are asked for again and again. Null: it cannot be run now.
-    Result<const Sample*> kept_sample_of(std::size_t index) {
+    Result<const OutputSample*> kept_sample_of(std::size_t index) {
         auto found = m_kept.find(m_candidates[index].choice);
         if (found == m_kept.end()) {
-            auto sample = sample_of(index);
+            auto sample = m_sampler.sample(index, m_candidates[index]);
             if (!sample) {
                 return sample.error();
             }
@@ -218,126 +199,15 @@ class Verification {
         return found->second ? &*found->second : nullptr;
     }
 
-    // Runs it once on outputs that were made recognisable, and reads them.
-    Result<std::optional<Sample>> sample_of(std::size_t index) {
-        const key::Candidate& candidate = m_candidates[index];
-        if (m_question.prepare(index, candidate) != abi::k_success) {
-            return std::optional<Sample>();
-        }
-        struct Release {
-            Question& question;
-            std::size_t slot;
-            ~Release() { question.release(slot); }
-        } const release{m_question, index};
-        for (const measure::Output& output : m_outputs) {
-            if (const Status filled = fill(output); !filled) {
-                return filled.error();
-            }
-        }
-        const bool has_run = m_question.launch(index, candidate) == abi::k_success;
-        Sample sample;
-        sample.outputs.reserve(m_outputs.size());
-        m_guards.clear();
-        m_guards.reserve(2 * m_outputs.size());
-        for (const measure::Output& output : m_outputs) {
-            if (const Status read = has_run ? read_output(output, sample) : ok_status(); !read) {
-                return read.error();
-            }
-        }
-        if (const auto result = m_driver.stream_synchronize(m_stream); result != abi::k_cu_success) {
-            return failed("cuStreamSynchronize", result);
-        }
-        if (!has_run) {
-            return std::optional<Sample>();
-        }
-        sample.wrote_outside = std::ranges::any_of(m_guards, [](const std::vector<std::uint8_t>& guard) {
-            return std::ranges::any_of(guard, [](std::uint8_t byte) { return byte != (k_guard_word & 0xffU); });
-        });
-        m_guards.clear();
-        return std::optional(std::move(sample));
-    }
-
-    // Where the tail begins: the word that holds the last element may be filled as a whole.
-    static std::int64_t filled_bytes(const measure::Output& output) {
-        return output.tail_bytes > 0 ? (output.bytes + 3) / 4 * 4 : output.bytes / 4 * 4;
-    }
-    Status fill(const measure::Output& output) {
-        const std::int64_t inside = filled_bytes(output);
-        const std::int64_t behind = std::min(output.tail_bytes - (inside - output.bytes), k_most_guard_bytes) / 4 * 4;
-        const auto at = output.address;
-        for (const auto& [address, bytes, word] :
-             {std::tuple(at - static_cast<abi::CuDevicePtr>(output.head_bytes), output.head_bytes, k_guard_word),
-              std::tuple(at, inside, k_untouched_word),
-              std::tuple(at + static_cast<abi::CuDevicePtr>(inside), behind, k_guard_word)}) {
-            const auto words = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 0) / 4);
-            if (words == 0) {
-                continue;
-            }
-            if (const auto result = m_driver.memset_d32_async(address, word, words, m_stream);
-                result != abi::k_cu_success) {
-                return failed("cuMemsetD32Async", result);
-            }
-        }
-        return ok_status();
-    }
-    Status read_output(const measure::Output& output, Sample& sample) {
-        std::vector<std::uint8_t>& bytes = sample.outputs.emplace_back();
-        // Never moved while copies into it are under way.
-        bytes.reserve(static_cast<std::size_t>(std::min(output.bytes, k_most_bytes)));
-        const std::int64_t piece = k_most_bytes / k_pieces;
-        if (output.bytes <= k_most_bytes) {
-            if (const Status read = append(output.address, output.bytes, bytes); !read) {
-                return read;
-            }
-        } else {
-            for (std::int64_t i = 0; i < k_pieces; ++i) {
-                const std::int64_t offset = (output.bytes - piece) / (k_pieces - 1) * i / 8 * 8;
-                if (const Status read = append(output.address + static_cast<abi::CuDevicePtr>(offset), piece, bytes);
-                    !read) {
-                    return read;
-                }
-            }
-        }
-        const std::int64_t inside = filled_bytes(output);
-        const std::int64_t behind = std::min(output.tail_bytes - (inside - output.bytes), k_most_guard_bytes) / 4 * 4;
-        for (const auto& [address, size] :
-             {std::pair(output.address - static_cast<abi::CuDevicePtr>(output.head_bytes), output.head_bytes),
-              std::pair(output.address + static_cast<abi::CuDevicePtr>(inside), behind)}) {
-            if (size > 0) {
-                if (const Status read = append(address, size, m_guards.emplace_back()); !read) {
-                    return read;
-                }
-            }
-        }
-        return ok_status();
-    }
-    // The copy is enqueued; what it writes is there after the stream was waited for.
-    Status append(abi::CuDevicePtr from, std::int64_t size, std::vector<std::uint8_t>& bytes) {
-        const std::size_t at = bytes.size();
-        bytes.resize(at + static_cast<std::size_t>(size));
-        if (const auto result =
-                m_driver.memcpy_dtoh_async(bytes.data() + at, from, static_cast<std::size_t>(size), m_stream);
-            result != abi::k_cu_success) {
-            return failed("cuMemcpyDtoHAsync", result);
-        }
-        return ok_status();
-    }
-    static Error failed(const char* call, abi::CuResult result) {
-        return {ErrorCategory::gpu, std::string(call) + " returned " + std::to_string(result)};
-    }
-
     Question& m_question;
-    const measure::Driver& m_driver;
-    abi::CuStream m_stream;
     std::vector<key::Candidate>& m_candidates;
-    std::vector<measure::Output> m_outputs;
+    OutputSampler m_sampler;
     key::Direction m_direction = key::Direction::forward;
     abi::DataType m_dtype = abi::k_float;
     std::int64_t m_workspace_bytes = 0;
     bool m_winner_is_right = false;
     VerificationResult m_result;
-    std::map<key::Choice, std::optional<Sample>> m_kept;
-    std::vector<std::vector<std::uint8_t>> m_guards;
+    std::map<key::Choice, std::optional<OutputSample>> m_kept;
 };
 
 }  // namespace

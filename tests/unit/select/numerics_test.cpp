@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "abi/backend.hpp"
 #include "samples.hpp"
 
@@ -119,6 +121,33 @@ TEST(Numerics, OnlyCrossCorrelationsOfUnpackedFloatingPointTensorsArePlain) {
     problem = problem_of(abi::k_half);
     problem.convolution.nb_spatial = 1;
     EXPECT_FALSE(has_plain_numerics(problem));
+}
+
+TEST(Numerics, InputRoundingIsTf32OnFloatTensorsAndConversionOnAny) {
+    const auto rounding = [](abi::DataType dtype, std::uint32_t notes) {
+        return input_rounding(problem_of(dtype), candidate(Graph{.numerical_notes = notes}));
+    };
+    constexpr std::uint32_t down_convert = bit(abi::k_note_down_convert_inputs);
+    EXPECT_EQ(rounding(abi::k_float, 0), 0U);
+    EXPECT_EQ(rounding(abi::k_float, bit(abi::k_note_winograd)), 0U) << "rounds, but not its inputs";
+    EXPECT_EQ(rounding(abi::k_float, k_tensor_core), k_tensor_core);
+    EXPECT_EQ(rounding(abi::k_half, k_tensor_core), 0U);
+    EXPECT_EQ(rounding(abi::k_float, k_tensor_core | down_convert), k_tensor_core | down_convert);
+    EXPECT_EQ(rounding(abi::k_half, k_tensor_core | down_convert), down_convert);
+}
+
+TEST(Numerics, AConfigurationMayBeOffTwiceAsMuchAsTheAlgorithm) {
+    EXPECT_TRUE(is_as_exact(3e-4, 3e-4));
+    EXPECT_TRUE(is_as_exact(5.9e-4, 3e-4));
+    EXPECT_FALSE(is_as_exact(6.1e-4, 3e-4));
+    EXPECT_TRUE(is_as_exact(0, 3e-4));
+    EXPECT_FALSE(is_as_exact(3e-4, 1e-6));
+}
+
+TEST(Numerics, WhatSumsInAnotherOrderDifferByIsNoRounding) {
+    EXPECT_TRUE(is_as_exact(1e-6, 0));
+    EXPECT_FALSE(is_as_exact(3e-4, 0));
+    EXPECT_FALSE(is_as_exact(std::numeric_limits<double>::infinity(), 3e-4)) << "not-a-numbers";
 }
 
 }  // namespace
