@@ -239,7 +239,7 @@ void add_list(CLI::App& app) {
         "gets fewer columns.\n"
         "Examples: cudnn-tune list ~/.cache/cudnn-tune.jsonl\n"
         "          cudnn-tune list cache.jsonl --biggest-gain --limit 5 --direction bwd_filter");
-    command->add_option("FILE", options->path, "The cache file")->required();
+    command->add_option("FILE", options->path, "The cache file")->required()->envname("CUDNN_TUNE_CACHE");
     add_filter_options(*command, options->filter);
     CLI::Option* const slowest =
         command->add_flag("--slowest", options->slowest, "Those whose tuned choice takes longest, slowest first");

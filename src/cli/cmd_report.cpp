@@ -135,7 +135,7 @@ void add_report(CLI::App& app) {
         "The page needs no network and may be sent to others: what was gained and where, every problem with its\n"
         "candidates, filters.\n"
         "Example: cudnn-tune report ~/.cache/cudnn-tune.jsonl -o report.html");
-    command->add_option("FILE", options->path, "The cache file")->required();
+    command->add_option("FILE", options->path, "The cache file")->required()->envname("CUDNN_TUNE_CACHE");
     command->add_option("-o,--output", options->output, "Where the page goes (default: standard output)")
         ->type_name("FILE");
     command->add_option("--most", options->nb_most, "How many problems at most, the slowest first (default: 2000)")

@@ -211,7 +211,7 @@ void add_stats(CLI::App& app) {
         "than 1 % apart; HEURISTIC and TUNED are the times of running each problem once. With CUDNN_TUNE_STATS set,\n"
         "what its file counts is shown, too; that file itself can be given in place of a cache file.\n"
         "Example: cudnn-tune stats ~/.cache/cudnn-tune.jsonl --gpu H200");
-    command->add_option("FILE", options->path, "The cache file")->required();
+    command->add_option("FILE", options->path, "The cache file")->required()->envname("CUDNN_TUNE_CACHE");
     add_filter_options(*command, options->filter);
     command->add_flag("--json", options->as_json, "A JSON object");
     command->callback([options] { stats(*options); });

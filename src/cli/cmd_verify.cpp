@@ -236,7 +236,7 @@ void add_verify(CLI::App& app) {
         "damaged\n"
         "lines out and go on; nothing is changed here.\n"
         "Example: cudnn-tune verify ~/.cache/cudnn-tune.jsonl");
-    command->add_option("FILE", options->path, "The cache file")->required();
+    command->add_option("FILE", options->path, "The cache file")->required()->envname("CUDNN_TUNE_CACHE");
     command->add_flag("--json", options->as_json, "A JSON object; its \"problems\" name line, kind, what and fix");
     command->callback([options] { Verification(options->path, options->as_json).run(); });
 }

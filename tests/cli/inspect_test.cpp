@@ -122,6 +122,20 @@ TEST(List, DoesNotChangeTheFile) {
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
 }
 
+TEST(Inspecting, TakesTheCacheOfTheEnvironmentIfNoFileIsNamed) {
+    Folder folder;
+    write_cache(folder.path("c"), {sample_record()});
+    write_cache(folder.path("d"), {});
+    for (const char* const command : {"list", "stats", "verify", "report"}) {
+        const std::map<std::string, std::string> environment = {{"CUDNN_TUNE_CACHE", folder.path("c")}};
+        const auto result = run_tool({command}, {.environment = environment});
+        EXPECT_EQ(result.exit_code, 0) << describe(result);
+        EXPECT_THAT(result.out, HasSubstr(std::string(command) == "list" ? "algo6_math0" : folder.path("c")));
+        EXPECT_THAT(run_tool({command, folder.path("d")}, {.environment = environment}).out,
+                    ::testing::Not(HasSubstr(std::string(command) == "list" ? "algo6_math0" : folder.path("c"))));
+    }
+}
+
 TEST(Inspecting, RefusesWhatIsNoCacheFile) {
     Folder folder;
     write_text(folder.path("text"), "hello\nworld\n");

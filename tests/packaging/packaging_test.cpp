@@ -180,7 +180,8 @@ TEST_F(Packages, HoldWhatTheyShould) {
           "./usr/share/bash-completion/completions/cudnn-tune", "./usr/share/zsh/site-functions/_cudnn-tune",
           "./usr/share/fish/vendor_completions.d/cudnn-tune.fish", "./usr/share/doc/cudnn-tune/copyright",
           "./usr/share/doc/cudnn-tune/LICENSE", "./usr/share/doc/cudnn-tune/third-party-licenses.txt",
-          "./usr/share/doc/cudnn-tune/README.md", "./usr/share/doc/cudnn-tune/examples/pause_tuning.c"}) {
+          "./usr/share/doc/cudnn-tune/README.md", "./usr/share/doc/cudnn-tune/docs/redis.md",
+          "./usr/share/doc/cudnn-tune/examples/pause_tuning.c"}) {
         EXPECT_THAT(listed.out, HasSubstr(std::string(path) + "\n"));
     }
 }
