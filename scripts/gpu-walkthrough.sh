@@ -71,7 +71,7 @@ step() {
     number=$((number + 1))
     file=$OUT/$number-$1.txt
     echo "\$ $2" >"$file"
-    timeout --kill-after=5 90 python3 -c "$in_terminal" "$2" >>"$file" 2>&1 </dev/null || status=$?
+    timeout --kill-after=5 150 python3 -c "$in_terminal" "$2" >>"$file" 2>&1 </dev/null || status=$?
     awk -v name="$1" -v status=$status -v a="$begun" -v b="$EPOCHREALTIME" \
         'BEGIN { printf "%-12s status %d  %6.1f s\n", name, status, b - a }' >>"$OUT/times.txt"
     { cat "$file" && echo; } | tee -a "$OUT/walkthrough.txt"
