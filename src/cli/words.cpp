@@ -188,7 +188,8 @@ std::string remarks_text(const cache::Record& record, const cache::Candidate& ca
     if (record.denies(candidate.choice)) {
         append("denied: never served");
     } else if (!candidate.not_run.empty()) {
-        append("not run: " + not_run_text(candidate));
+        // One that rounds too much may have been measured before that was seen.
+        append((candidate.measured() ? "not used: " : "not run: ") + not_run_text(candidate));
     } else if (candidate.status != abi::k_success) {
         append("failed with status " + std::to_string(candidate.status));
     }

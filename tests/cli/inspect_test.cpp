@@ -300,6 +300,15 @@ TEST(Words, NameEveryNoteOfAGraphCandidate) {
     EXPECT_EQ(cli::choice_text(candidate.choice, key::Direction::forward), "engine 5, knobs 2=3 7=1");
 }
 
+TEST(Words, SayWhetherWhatIsLeftOutRan) {
+    cache::Record record = sample_record();
+    cache::Candidate& candidate = record.candidates[0];
+    candidate.not_run = "numerics";
+    EXPECT_THAT(cli::remarks_text(record, candidate), StartsWith("not used: it rounds more than"));
+    candidate.time_ns = -1;
+    EXPECT_THAT(cli::remarks_text(record, candidate), StartsWith("not run: it rounds more than"));
+}
+
 TEST(Words, WriteNumbersShortly) {
     EXPECT_EQ(cli::duration_text(-1), "-");
     EXPECT_EQ(cli::duration_text(999), "999 ns");
