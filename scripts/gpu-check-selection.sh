@@ -5,6 +5,8 @@
 # exhaustive search. What was done is kept in --state FOLDER, and the same command goes on there; results go to $OUT.
 #   --state FOLDER  default: selection-state in $OUT; give one that outlives the machine, to go on later
 #   --seconds N     begin nothing after so many seconds (default 500)
+#   --more          then tune the problems with twice the batch, beside the entries of the others and without them (what
+#                   near entries save), and check the outputs of every candidate (policy `verify: all`: false alarms)
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here
@@ -15,10 +17,12 @@ OUT=${OUT:-out}
 mkdir -p "$OUT" && OUT=$(cd "$OUT" && pwd)
 state=$OUT/selection-state
 seconds=500
+more=no
 while [ $# -gt 0 ]; do
     case $1 in
         --state) state=$2 && shift ;;
         --seconds) seconds=$2 && shift ;;
+        --more) more=yes ;;
         *) echo "gpu-check-selection.sh: no option is called $1" >&2 && exit 2 ;;
     esac
     shift
@@ -35,18 +39,39 @@ export LD_LIBRARY_PATH
 shapes=$root/benchmarks/shapes/selection.csv
 left() { echo $((seconds - SECONDS)); }
 status=0
+# tune RUN EFFORT SHAPES: into the cache of that name, with the budget that a job has, not the larger one of offline tuning.
+tune() {
+    local budget=2
+    [ "$2" != fast ] || budget=0.5
+    [ "$(left)" -gt 5 ] || return 0
+    CUDNN_TUNE_LOG=debug "$programs/cudnn-tune" tune --shapes "$3" --effort "$2" --cache "$state/$1.jsonl" \
+        --cudnn "$cudnn" --budget $budget --time-limit "$(left)" >"$OUT/tune-$1.out" 2>&1 || status=$?
+    grep -v "listing took" "$OUT/tune-$1.out" | sed "s/^/$1: /" | head -n 6
+}
 for run in normal1 normal2 fast; do
-    [ "$(left)" -gt 5 ] || break
-    # The budget that a job has, not the larger one of offline tuning: that is what is judged.
-    budget=2
-    [ $run != fast ] || budget=0.5
-    CUDNN_TUNE_LOG=debug "$programs/cudnn-tune" tune --shapes "$shapes" --effort "${run%[12]}" --cache "$state/$run.jsonl" --cudnn "$cudnn" \
-        --budget $budget --time-limit "$(left)" >"$OUT/tune-$run.out" 2>&1 || status=$?
-    sed "s/^/$run: /" "$OUT/tune-$run.out" | head -n 6
+    tune $run "${run%[12]}" "$shapes"
 done
 [ "$(left)" -gt 5 ] && { "$programs/selection" "$shapes" --cudnn "$cudnn" --out "$state/selection.csv" --time-limit "$(left)" \
     --cache "normal1=$state/normal1.jsonl" --cache "normal2=$state/normal2.jsonl" --cache "fast=$state/fast.jsonl" || status=$?; }
+if [ $more = yes ]; then
+    python3 - "$shapes" >"$state/doubled.csv" <<'EOF'
+import csv, sys
+rows = csv.DictReader(open(sys.argv[1], newline="", encoding="utf-8"))
+out = csv.DictWriter(sys.stdout, rows.fieldnames)
+out.writeheader()
+for row in rows:
+    out.writerow({**row, "id": row["id"] + "-doubled", "N": 2 * int(row["N"] or 1)})
+EOF
+    for effort in fast normal; do
+        cp "$state/normal1.jsonl" "$state/near-$effort.jsonl"
+        tune alone-$effort $effort "$state/doubled.csv"
+        tune near-$effort $effort "$state/doubled.csv"
+    done
+    echo '{"verify": "all"}' >"$state/verify.json"
+    CUDNN_TUNE_POLICY=$state/verify.json tune verified normal "$shapes"
+    echo "verified: $(grep -c 'is wrong and not served' "$OUT/tune-verified.out") candidates called wrong"
+fi
 python3 "$root/benchmarks/selection/selection_report.py" "$state/selection.csv" --plot "$OUT/selection.svg" |
     tee "$OUT/selection.txt"
-cp "$state/selection.csv" "$OUT/selection.csv"
+cp "$state/selection.csv" "$OUT/selection.csv" 2>/dev/null
 exit $status

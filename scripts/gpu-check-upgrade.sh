@@ -92,11 +92,14 @@ if wants torch; then
     done
 fi
 if wants loss; then
-    # Three runs whose arithmetic differs as it does without this library, and one with plans.
+    # Runs whose arithmetic differs as it does without this library, or that begin a hair apart; and one with plans.
     training=(python3 "$benchmarks/torch_legacy.py" --model resnet50 --batch 32 --steps 1 --no-profile --loss-curve 200)
     run loss-default 60 "${training[@]}"
     run loss-benchmark 60 "${training[@]}" --benchmark
     run loss-graph 60 env -u TORCH_CUDNN_V8_API_DISABLED python3 "$benchmarks/torch_models.py" "${training[@]:2}"
+    for nudge in 1 2 3; do
+        run loss-nudge-$nudge 60 "${training[@]}" --nudge $nudge
+    done
     upgraded run loss-upgrade 150 "${tool[@]}" "$work/loss.jsonl" -- "${training[@]}"
     upgraded run loss-upgrade-again 60 "${tool[@]}" "$work/loss.jsonl" -- "${training[@]}"
 fi

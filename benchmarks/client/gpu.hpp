@@ -38,7 +38,8 @@ class DeviceBuffer {
 };
 
 // The median over `repeat` samples on the default stream, after a launch that is not timed. 0 if `repeat` is 0. A
-// sample is `burst` launches in a row: with more than one, the time of a launch's way to the GPU is hidden.
+// sample is `burst` launches in a row. With more than one the GPU has something else to do while they are enqueued (for
+// 40 us each), so that not the host is timed.
 [[nodiscard]] double median_run_us(int repeat, int burst, const std::function<void()>& launch);
 
 }  // namespace cudnn_tune::benchmarks
