@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Checks on a real GPU what the policy `upgrade` does for programs of cuDNN's legacy API: their speed, how exact results
 # are, and that training goes the same way. Ends with a table; logs go to $OUT (default: out).
-#   --parts "A B"   only these of: client torch loss
+#   --parts "A B"   only these of: client torch fused loss
 #   --every N       of the problems of models.csv, one in so many (default 8)
 #   --simulated     the part client on the simulated libraries: a test of this script, no figures
 set -uo pipefail
@@ -12,7 +12,7 @@ root=$here
 programs=$here/bin
 [ -x "$programs/cudnn-tune" ] || programs=$root/build/bin
 benchmarks=$root/benchmarks
-parts="client torch loss"
+parts="client torch fused loss"
 every=8
 mode=real
 while [ $# -gt 0 ]; do
@@ -90,6 +90,14 @@ if wants torch; then
         cp "$work/$model.jsonl" "$OUT/upgrade-$model.jsonl"
         cp "$work/$model-graph.jsonl" "$OUT/upgrade-$model-graph.jsonl"
     done
+fi
+if wants fused; then
+    fused=(python3 "$benchmarks/torch_fused.py")
+    run fused-plain 60 "${fused[@]}"
+    for turn in cold warm; do
+        upgraded run fused-$turn 60 "${tool[@]}" "$work/fused.jsonl" -- "${fused[@]}"
+    done
+    tail -qn 1 "$OUT"/upgrade-fused-*.out
 fi
 if wants loss; then
     # Runs whose arithmetic differs as it does without this library, or that begin a hair apart; and one with plans.
