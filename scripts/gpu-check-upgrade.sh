@@ -15,6 +15,7 @@ benchmarks=$root/benchmarks
 parts="client torch fused loss"
 every=8
 mode=real
+burst=20
 while [ $# -gt 0 ]; do
     case $1 in
         --parts) parts=$2 && shift ;;
@@ -32,6 +33,7 @@ unset LD_PRELOAD
 for name in $(compgen -e CUDNN_TUNE_); do [ "$name" = CUDNN_TUNE_SIM_SCRIPT ] || unset "$name"; done
 if [ $mode = simulated ]; then
     libraries=$root/build/sim/v9:$root/build/sim/cuda
+    burst=1
     echo "SIMULATED GPU and cuDNN: no figure below says anything about a GPU"
 else
     nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || exit 1
@@ -59,7 +61,7 @@ upgraded() { CUDNN_TUNE_POLICY=$work/upgrade.json "$@"; }
 tool=("$programs/cudnn-tune" run --cache)
 
 if wants client; then
-    client=("$programs/legacy_client" "$benchmarks/shapes/models.csv" --every "$every" --mixed-precision --repeat 9 --burst 20)
+    client=("$programs/legacy_client" "$benchmarks/shapes/models.csv" --every "$every" --mixed-precision --repeat 9 --burst $burst)
     cache=$work/client.jsonl
     # The best legacy algorithm of each problem, then the configurations in the same entries.
     with_libraries run legacy-cold 100 "${tool[@]}" "$cache" -- "${client[@]}"

@@ -44,7 +44,7 @@ abi::CuResult EventTimer::fill_buffer() {
 }
 
 Status EventTimer::calibrate() {
-    constexpr int fills = 8;
+    constexpr int fills = 4;
     const auto fill = [this] {
         return fill_buffer() == abi::k_cu_success ? abi::k_success : abi::k_v9_execution_failed;
     };
