@@ -92,10 +92,8 @@ def loss_curve(arguments, memory_format):
     torch.manual_seed(1)
     model, shape = make_model(arguments.model)
     model = model.cuda().to(memory_format=memory_format)
-    with torch.no_grad():  # what rounding alone does to a training
-        weight = next(model.parameters()).view(-1)[:1]
-        for _ in range(arguments.nudge):
-            weight.copy_(torch.nextafter(weight, torch.full_like(weight, torch.inf)))
+    with torch.no_grad():  # what rounding alone does to a training; TF32 rounds all of them by up to half as much
+        next(model.parameters()).view(-1)[0] *= 1 + arguments.nudge / 1024
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
     batches = [(torch.randn(arguments.batch, *shape).cuda().to(memory_format=memory_format),
                 torch.randint(0, 1000, (arguments.batch,)).cuda()) for _ in range(4)]
@@ -130,7 +128,7 @@ def parse_arguments():
     parser.add_argument("--no-profile", action="store_true", help="leave out the time of the convolution kernels")
     parser.add_argument("--loss-curve", type=int, default=0, metavar="N", help="of a model that classifies pictures")
     parser.add_argument("--nudge", type=int, default=0, metavar="N",
-                        help="of --loss-curve: begin with one weight that is N units in the last place larger")
+                        help="of --loss-curve: begin with one weight that is N units of TF32 (1/1024) larger")
     parser.add_argument("--save", metavar="FILE")
     parser.add_argument("--compare", metavar="FILE", help="what another run saved")
     return parser.parse_args()
