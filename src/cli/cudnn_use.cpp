@@ -129,10 +129,12 @@ CudnnUse cudnn_use_of(const std::string& path) {
     if (std::ranges::any_of(elf->needed, is_cudnn_name)) {
         return CudnnUse::linked;
     }
-    if (elf->defines_cudnn) {
-        return CudnnUse::built_in;
+    // Also functions with cuDNN's own names that look the real ones up (JAX's plugin, ONNX Runtime): the hook gets
+    // those.
+    if (file_holds(path, "libcudnn.so")) {
+        return CudnnUse::looked_up;
     }
-    return file_holds(path, "libcudnn.so") ? CudnnUse::looked_up : CudnnUse::none;
+    return elf->defines_cudnn ? CudnnUse::built_in : CudnnUse::none;
 }
 
 ProgramReport look_at_program(const std::vector<std::string>& argv) {

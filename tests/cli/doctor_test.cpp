@@ -161,6 +161,10 @@ TEST(CudnnUse, IsToldFromTheFile) {
     const std::string looked_up =
         compile(folder, "looked_up.so", "const char* name = \"libcudnn.so.9\";\n", {"-shared", "-fPIC"});
     EXPECT_EQ(cli::cudnn_use_of(looked_up), cli::CudnnUse::looked_up);
+    const std::string stub = compile(
+        folder, "stub.so", "const char* name = \"libcudnn.so.9\"; int cudnnGetVersion(void) { return !name; }\n",
+        {"-shared", "-fPIC"});
+    EXPECT_EQ(cli::cudnn_use_of(stub), cli::CudnnUse::looked_up) << "functions that look up those of the same name";
     const std::string built_in = compile(folder, "built_in",
                                          "int cudnnCreateTensorDescriptor(void) { return 0; }\nint main(void) { return "
                                          "cudnnCreateTensorDescriptor(); }\n",
