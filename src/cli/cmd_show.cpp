@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cache/record_codec.hpp"
 #include "cli/command.hpp"
@@ -97,16 +98,22 @@ void print_entry(const Options& options, const Entry& entry) {
                      {"BUILD", Align::right, Fit::optional},
                      {"SAMPLES", Align::right, Fit::optional},
                      {"REMARKS", Align::left, Fit::wrapped, 8, 22}});
+    // What several of cuDNN's lists hold is one candidate to people.
+    std::set<key::Choice> shown;
     for (const cache::Candidate& candidate : record.candidates) {
+        if (!shown.insert(candidate.choice).second) {
+            continue;
+        }
         const bool has_fastest = candidate.measured() && summary.fastest->time_ns > 0;
         const double to_fastest =
             has_fastest ? static_cast<double>(candidate.time_ns) / static_cast<double>(summary.fastest->time_ns) : 0;
-        const char* const mark = summary.heuristic == nullptr ? "" : &candidate == summary.heuristic ? " *" : "  ";
-        const auto number = static_cast<std::size_t>(&candidate - record.candidates.data()) + 1;
-        table.add({std::to_string(number) + mark, cache::to_text(candidate.choice), duration_text(candidate.time_ns),
-                   ratio_text(to_fastest), size_text(candidate.workspace_bytes), duration_text(candidate.spread_ns),
-                   duration_text(candidate.build_ns), std::to_string(candidate.samples),
-                   algorithm_and_remarks(record, candidate, direction)});
+        const char* const mark = summary.heuristic == nullptr                    ? ""
+                                 : candidate.choice == summary.heuristic->choice ? " *"
+                                                                                 : "  ";
+        table.add({std::to_string(shown.size()) + mark, cache::to_text(candidate.choice),
+                   duration_text(candidate.time_ns), ratio_text(to_fastest), size_text(candidate.workspace_bytes),
+                   duration_text(candidate.spread_ns), duration_text(candidate.build_ns),
+                   std::to_string(candidate.samples), algorithm_and_remarks(record, candidate, direction)});
     }
     if (record.candidates.empty()) {
         text += "nothing was measured yet\n";
