@@ -179,6 +179,18 @@ TEST(Show, ShowsEveryCandidateInOrderOfPreference) {
             "* cuDNN's own first choice; it takes 1.50 times as long as the tuned one\n");
 }
 
+TEST(Show, NamesACandidateOfSeveralListsOnce) {
+    Folder folder;
+    cache::Record record = sample_record();
+    cache::Candidate copy = record.candidates[1];
+    copy.mode = 2;
+    record.candidates.insert(record.candidates.begin() + 1, copy);
+    write_cache(folder.path("c"), {record});
+    const auto result = run_tool({"show", folder.path("c"), digest_of_sample().substr(0, 6)});
+    EXPECT_THAT(result.out, HasSubstr("\n2 *  algo1_math0"));
+    EXPECT_THAT(result.out, HasSubstr("\n3    algo7_math0"));
+}
+
 TEST(Show, FindsAnEntryByAPartOfItsKey) {
     Folder folder;
     write_cache(folder.path("c"), {sample_record(8), sample_record(16)});
