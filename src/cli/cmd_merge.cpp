@@ -34,6 +34,7 @@ class TemporaryPath {
         std::error_code error;
         fs::remove(m_path, error);
         fs::remove(m_path + ".lock", error);
+        fs::remove(m_path + ".index", error);
     }
     [[nodiscard]] const std::string& path() const { return m_path; }
 
@@ -82,6 +83,8 @@ void merge(const Options& options) {
     compaction.nobody_else_uses_it = true;
     const cache::CompactionReport report = rewrite(compaction);
     give_name(temporary.path(), options.output);
+    std::error_code without;  // it is still the file that the index, if it is large enough for one, tells of
+    fs::rename(temporary.path() + ".index", options.output + ".index", without);
     print(options.as_json ? json_of(report, false) + "\n" : options.output + ": " + text_of(report, false));
 }
 

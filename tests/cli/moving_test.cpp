@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "cache/cache_table.hpp"
+#include "cache/index_file.hpp"
 #include "cache/record_codec.hpp"
 #include "cli/csv.hpp"
 #include "cli/sizes.hpp"
@@ -214,6 +215,28 @@ TEST_F(Merge, KeepsTheHighestRevisionAndAmongEqualsTheFirstFile) {
         nb_files += 1;
     }
     EXPECT_EQ(nb_files, 3u) << "nothing else is left";
+}
+
+// It is opened without being read through, and nothing else is left beside it.
+TEST_F(Merge, GivesALargeFileItsIndex) {
+    std::vector<cache::Record> records;
+    for (int i = 1; i <= 6; ++i) {
+        records.push_back(sample_record(i));
+        records.back().by = std::string(3'000'000, 'x');
+    }
+    const Folder large;
+    write_cache(large.path("a.jsonl"), records);
+    const std::string output = large.path("all.jsonl");
+    const auto result = run_tool({"merge", large.path("a.jsonl"), "-o", output});
+    EXPECT_EQ(result.exit_code, 0) << describe(result);
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(large.path())) {
+        names.push_back(entry.path().filename());
+    }
+    EXPECT_THAT(names, ::testing::UnorderedElementsAre("a.jsonl", "all.jsonl", "all.jsonl.index"));
+    cache::LineIndex lines;
+    EXPECT_TRUE(cache::load_index(posix_file_system(), output, *posix_file_system().stat(output), lines).has_value());
+    EXPECT_EQ(lines.size(), records.size());
 }
 
 TEST_F(Merge, MakesNothingIfAnInputIsBadOrTheOutputIsThere) {
