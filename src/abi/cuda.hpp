@@ -3,6 +3,7 @@
 // check_cuda.cpp compares it with cuda.h where that is installed.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -23,7 +24,7 @@ using CuEvent = void*;
 using CuDevicePtr = std::uint64_t;
 
 // CU_STREAM_LEGACY: the default stream that blocking streams synchronise with.
-inline const CuStream k_cu_stream_legacy = reinterpret_cast<CuStream>(std::uintptr_t{1});
+inline const CuStream k_cu_stream_legacy = std::bit_cast<CuStream>(std::uintptr_t{1});
 inline constexpr unsigned k_cu_stream_non_blocking = 1;
 inline constexpr unsigned k_cu_event_default = 0;
 

@@ -220,7 +220,8 @@ bool Compaction::read_side_files(bool take_over) {
         if (!name.ends_with(k_side_suffix)) {
             continue;
         }
-        std::string path = directory + "/" + name;
+        std::string path = directory;
+        path.append("/").append(name);
         if (take_over) {
             const std::string stem = path.substr(0, path.size() - k_side_suffix.size());
             const std::string taken = stem + "-" + unique_digits(*m_options.clock) + std::string(k_side_suffix);

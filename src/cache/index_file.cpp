@@ -113,13 +113,13 @@ class IndexReader {
         return number_at(m_bytes, k_magic.size() + i * k_number_bytes);
     }
 
+    DigestStream m_digest;
     FileSystem& m_files;
     const OpenFile& m_file;
     const FileInfo& m_cache;
     LineIndex& m_lines;
     std::string m_bytes;
     std::int64_t m_position = 0;
-    DigestStream m_digest;
     std::int64_t m_end_bytes = 0;
     std::uint64_t m_nb_lines = 0;
 };

@@ -108,8 +108,8 @@ std::vector<std::string> paths_of_marks(FileSystem& files, const std::string& ca
 }
 
 std::string resolved(FileSystem& files, const std::string& path) {
-    auto whole = resolve_path(files, path);
-    return whole.ok() ? std::move(*whole) : path;
+    const auto whole = resolve_path(files, path);
+    return whole.ok() ? *whole : path;
 }
 
 }  // namespace
