@@ -211,7 +211,7 @@ void Compaction::evict() {
 //      "Appending", step 7).
 // The new name is one that readers read, too, so the records are found at any moment.
 bool Compaction::read_side_files(bool take_over) {
-    const std::string directory = m_path + ".d";
+    const std::string directory = m_path + ".d/";
     const auto names = m_files.list_directory(directory);
     if (!names) {
         return names.error_number() == ENOENT || fail(io_error("list", directory, names.error_number()));
@@ -220,8 +220,7 @@ bool Compaction::read_side_files(bool take_over) {
         if (!name.ends_with(k_side_suffix)) {
             continue;
         }
-        std::string path = directory;
-        path.append("/").append(name);
+        std::string path = directory + name;
         if (take_over) {
             const std::string stem = path.substr(0, path.size() - k_side_suffix.size());
             const std::string taken = stem + "-" + unique_digits(*m_options.clock) + std::string(k_side_suffix);

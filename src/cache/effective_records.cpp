@@ -20,8 +20,9 @@ std::vector<Place> effective(std::vector<Place> places) {
         return std::tuple(a.digest, -std::int64_t{a.revision}, a.file, a.offset) <
                std::tuple(b.digest, -std::int64_t{b.revision}, b.file, b.offset);
     });
-    const auto rest = std::ranges::unique(places, {}, &Place::digest);
-    places.erase(rest.begin(), rest.end());
+    const auto rest =
+        std::unique(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.digest == b.digest; });
+    places.erase(rest, places.end());
     return places;
 }
 
@@ -30,7 +31,7 @@ std::vector<Place> effective(std::vector<Place> places) {
 Status check_is_cache(FileSystem& files, const std::string& path) {
     bool is_ours = false;
     bool has_text = false;
-    const Status status = for_each_line(files, path, [&](const LineReport& line) {
+    Status status = for_each_line(files, path, [&](const LineReport& line) {
         is_ours = line.verdict == LineVerdict::header || line.verdict == LineVerdict::newer_header ||
                   line.verdict == LineVerdict::record;
         has_text |= line.verdict != LineVerdict::blank;
@@ -82,11 +83,11 @@ void count_line(ContentsReport& report, LineVerdict verdict) {
 std::vector<std::string> files_of_cache(FileSystem& files, const std::string& path) {
     std::vector<std::string> paths = {path};
     const auto real = resolve_path(files, path);
-    const std::string folder = (real ? *real : path) + ".d";
+    const std::string folder = (real ? *real : path) + ".d/";
     if (const auto names = files.list_directory(folder); names.ok()) {
         for (const std::string& name : *names) {
             if (name.ends_with(".jsonl")) {
-                paths.push_back(folder + "/" + name);
+                paths.push_back(folder + name);
             }
         }
     }
@@ -103,8 +104,7 @@ Status for_each_line_of_cache(FileSystem& files, const std::string& path,
         if (Status status = check_is_cache(files, file); !status) {
             return status;
         }
-        const Status status =
-            for_each_line(files, file, [&](const LineReport& line) { return goes_on = visit(file, line); });
+        Status status = for_each_line(files, file, [&](const LineReport& line) { return goes_on = visit(file, line); });
         if (!status) {
             return status;
         }

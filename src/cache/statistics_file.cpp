@@ -77,11 +77,11 @@ std::optional<std::int64_t> count_in(const Json& value) {
 
 Result<Counts> read_statistics(FileSystem& files, const std::string& path) {
     std::vector<std::string> paths{path};
-    const std::string directory = resolved(files, path) + ".d";
+    const std::string directory = resolved(files, path) + ".d/";
     if (const auto names = files.list_directory(directory); names.ok()) {
         for (const std::string& name : *names) {
             if (name.ends_with(k_suffix)) {
-                paths.push_back(directory + "/" + name);
+                paths.push_back(directory + name);
             }
         }
     }
@@ -109,7 +109,7 @@ Result<Counts> read_statistics(FileSystem& files, const std::string& path) {
 }
 
 // Absolute, and beside the file itself: see CacheState.
-StatisticsFile::StatisticsFile(std::string path, FileSystem& files, Clock& clock)
+StatisticsFile::StatisticsFile(const std::string& path, FileSystem& files, Clock& clock)
     : m_files(files), m_clock(clock), m_path(resolved(files, path)), m_lock_file(files, clock, m_path + ".lock") {}
 
 StatisticsFile::~StatisticsFile() {

@@ -28,7 +28,7 @@ using Counts = std::map<std::string, std::int64_t>;
 
 class StatisticsFile {
   public:
-    explicit StatisticsFile(std::string path, FileSystem& = posix_file_system(), Clock& = system_clock());
+    explicit StatisticsFile(const std::string& path, FileSystem& = posix_file_system(), Clock& = system_clock());
     ~StatisticsFile();
     StatisticsFile(const StatisticsFile&) = delete;
     StatisticsFile& operator=(const StatisticsFile&) = delete;

@@ -100,7 +100,8 @@ std::vector<std::string> paths_of_marks(FileSystem& files, const std::string& ca
     if (names.ok()) {
         for (const std::string& name : *names) {
             if (name.starts_with(place.name_start) && paths.size() < k_most_files) {
-                paths.push_back(place.folder + "/" + name);
+                paths.push_back(place.folder);
+                paths.back().append("/").append(name);
             }
         }
     }

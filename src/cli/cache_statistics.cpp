@@ -15,7 +15,7 @@ void EntryTotals::add(const cache::Record& record) {
     nb_measured += summary.tuned != nullptr ? 1 : 0;
     tuning_ns += record.tuning_ns;
     nb_candidates += static_cast<std::int64_t>(summary.nb_measured);
-    if (summary.ratio > 0) {
+    if (summary.heuristic != nullptr && summary.tuned != nullptr && summary.ratio > 0) {
         constexpr double noticeable = 1.01;
         nb_compared += 1;
         nb_faster += summary.ratio > noticeable ? 1 : 0;

@@ -161,7 +161,7 @@ std::string find_program(const std::string& name) {
     std::string_view folders = path != nullptr ? path : "/bin:/usr/bin";
     while (true) {
         const std::size_t end = folders.find(':');
-        const std::string file = std::string(folders.substr(0, end)) + "/" + name;
+        std::string file = std::string(folders.substr(0, end)) + "/" + name;
         std::error_code error;
         if (::access(file.c_str(), X_OK) == 0 && fs::is_regular_file(file, error)) {
             return file;
