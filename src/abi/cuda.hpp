@@ -22,6 +22,8 @@ using CuContext = void*;
 using CuStream = void*;
 using CuEvent = void*;
 using CuDevicePtr = std::uint64_t;
+// As cuDNN wants it.
+inline void* pointer_of(CuDevicePtr address) { return std::bit_cast<void*>(address); }
 
 // CU_STREAM_LEGACY: the default stream that blocking streams synchronise with.
 inline const CuStream k_cu_stream_legacy = std::bit_cast<CuStream>(std::uintptr_t{1});

@@ -53,7 +53,7 @@ void* TensorSet::address(std::size_t tensor, std::size_t copy) const {
         return nullptr;
     }
     const std::int64_t offset = of.guard_bytes + static_cast<std::int64_t>(copy) * of.stride_bytes;
-    return reinterpret_cast<void*>(static_cast<std::uintptr_t>(of.block) + static_cast<std::uintptr_t>(offset));
+    return abi::pointer_of(of.block + static_cast<abi::CuDevicePtr>(offset));
 }
 
 std::vector<Output> TensorSet::outputs() const {

@@ -101,7 +101,7 @@ Served served_record(const cache::Record& record, const Terms& terms) {
             return usable(candidate) && matches(*terms.pin, candidate.choice);
         };
         served.pin_missed = std::ranges::none_of(result.candidates, is_pinned);
-        std::ranges::stable_partition(result.candidates, is_pinned);
+        std::stable_partition(result.candidates.begin(), result.candidates.end(), is_pinned);
     }
     result.heuristic = heuristic_first(result.candidates);
     return served;

@@ -7,11 +7,6 @@
 #include "key/tensor_size.hpp"
 
 namespace cudnn_tune::tune {
-namespace {
-
-void* pointer_of(abi::CuDevicePtr address) { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)); }
-
-}  // namespace
 
 FusedQuestion::FusedQuestion(const cudnn::RealCudnn& real, const FusedCall& call, const cudnn::FusedKey& fused,
                              key::KeyText key, const select::NumericsRules& rules)
@@ -80,7 +75,7 @@ Status FusedQuestion::take_workspace(measure::Scratch& scratch, std::int64_t byt
     if (!block) {
         return block.error();
     }
-    m_workspace = pointer_of(*block);
+    m_workspace = abi::pointer_of(*block);
     m_workspace_bytes = static_cast<std::size_t>(bytes);
     std::vector<cudnn::GraphBuffers> buffers(m_tensors.copies());
     for (std::size_t copy = 0; copy < buffers.size(); ++copy) {

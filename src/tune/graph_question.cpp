@@ -85,7 +85,7 @@ Status GraphQuestion::take_tensors(measure::Scratch& scratch, const measure::Ten
         }
         m_tensors.add(*bytes, tensor.dtype, is_output[i], *bytes);
     }
-    if (const Status allocated = m_tensors.allocate(scratch, needs, m_stream); !allocated) {
+    if (Status allocated = m_tensors.allocate(scratch, needs, m_stream); !allocated) {
         return allocated;
     }
     m_buffers.resize(m_tensors.copies());
@@ -110,7 +110,7 @@ Status GraphQuestion::take_workspace(measure::Scratch& scratch, std::int64_t byt
         return block.error();
     }
     for (cudnn::GraphBuffers& buffers : m_buffers) {
-        buffers.workspace = reinterpret_cast<void*>(static_cast<std::uintptr_t>(*block));
+        buffers.workspace = abi::pointer_of(*block);
     }
     if (m_trial->use(m_buffers) != abi::k_success) {
         return Error{ErrorCategory::gpu, "the library refuses the variant pack"};

@@ -10,8 +10,6 @@
 namespace cudnn_tune::tune {
 namespace {
 
-void* pointer_of(abi::CuDevicePtr address) { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)); }
-
 key::Direction direction_of(const LegacyCall& call) { return static_cast<key::Direction>(call.direction); }
 
 cudnn::LegacyBuffers caller_buffers(const LegacyCall& call) {
@@ -142,7 +140,7 @@ Status LegacyQuestion::take_workspace(measure::Scratch& scratch, std::int64_t by
     if (!block) {
         return block.error();
     }
-    m_buffers.workspace = pointer_of(*block);
+    m_buffers.workspace = abi::pointer_of(*block);
     m_buffers.workspace_bytes = static_cast<std::size_t>(bytes);
     return ok_status();
 }
