@@ -31,7 +31,8 @@ class Bytes {
         return static_cast<std::int64_t>(value);
     }
     std::string text() {
-        const std::size_t length = std::min<std::size_t>(byte(), m_rest.size());
+        const std::size_t wanted = byte();  // before the rest is looked at
+        const std::size_t length = std::min(wanted, m_rest.size());
         std::string text(m_rest.substr(0, length));
         m_rest.remove_prefix(length);
         return text;
