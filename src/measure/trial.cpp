@@ -32,7 +32,7 @@ class Trial {
                 m_race.fail(step->candidate);
                 continue;
             }
-            if (const Status status = take(*step); !status) {
+            if (Status status = take(*step); !status) {
                 return status;
             }
             m_report.longest_step_ns = std::max(m_report.longest_step_ns, m_clock.monotonic_ns() - before_ns);

@@ -134,7 +134,7 @@ IoResult<std::string> resolve_path(FileSystem& files, const std::string& path) {
 IoStatus make_directories(FileSystem& files, const std::string& path) {
     const IoStatus made = files.mkdir(path);
     if (made.error_number() == ENOENT && parent_of(path) != path) {
-        if (const IoStatus above = make_directories(files, parent_of(path)); !above) {
+        if (IoStatus above = make_directories(files, parent_of(path)); !above) {
             return above;
         }
         const IoStatus again = files.mkdir(path);
