@@ -97,13 +97,13 @@ Status OutputSampler::read(const measure::Output& output, OutputSample& sample) 
     bytes.reserve(static_cast<std::size_t>(std::min(output.bytes, k_most_bytes)));
     const std::int64_t piece = k_most_bytes / k_pieces;
     if (output.bytes <= k_most_bytes) {
-        if (const Status appended = append(output.address, output.bytes, bytes); !appended) {
+        if (Status appended = append(output.address, output.bytes, bytes); !appended) {
             return appended;
         }
     } else {
         for (std::int64_t i = 0; i < k_pieces; ++i) {
             const std::int64_t offset = (output.bytes - piece) / (k_pieces - 1) * i / 8 * 8;
-            if (const Status appended = append(output.address + static_cast<abi::CuDevicePtr>(offset), piece, bytes);
+            if (Status appended = append(output.address + static_cast<abi::CuDevicePtr>(offset), piece, bytes);
                 !appended) {
                 return appended;
             }
@@ -115,7 +115,7 @@ Status OutputSampler::read(const measure::Output& output, OutputSample& sample) 
          {std::pair(output.address - static_cast<abi::CuDevicePtr>(output.head_bytes), output.head_bytes),
           std::pair(output.address + static_cast<abi::CuDevicePtr>(inside), behind)}) {
         if (size > 0) {
-            if (const Status appended = append(address, size, m_guards.emplace_back()); !appended) {
+            if (Status appended = append(address, size, m_guards.emplace_back()); !appended) {
                 return appended;
             }
         }
