@@ -42,7 +42,7 @@ std::string try_locks(const std::string& path) {
     }
     struct flock mine = lock_of(F_WRLCK);
     if (::fcntl(descriptor, F_SETLK, &mine) != 0) {
-        const std::string why = io_error("lock", path, errno).message;
+        std::string why = io_error("lock", path, errno).message;
         ::close(descriptor);
         return why;
     }

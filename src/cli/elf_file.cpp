@@ -117,7 +117,8 @@ std::optional<ElfFile> read_elf(const std::string& path) {
     const auto segments = reader.table<Elf64_Phdr>(header.e_phoff, header.e_phnum);
     for (const Elf64_Phdr& segment : segments) {
         if (segment.p_type == PT_INTERP) {
-            elf.interpreter = reader.bytes(segment.p_offset, segment.p_filesz).c_str();
+            const std::string name = reader.bytes(segment.p_offset, segment.p_filesz);
+            elf.interpreter = name.substr(0, name.find('\0'));
         } else if (segment.p_type == PT_DYNAMIC) {
             read_dynamic(reader, segments, segment, elf);
         }

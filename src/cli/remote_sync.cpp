@@ -24,10 +24,11 @@ Status for_each_record(const std::string& path,
                        const std::function<bool(const LinePrefix&, const cache::Record&, std::string_view)>& callback) {
     FileSystem& files = posix_file_system();
     std::vector<std::string> paths{path};
+    const std::string folder = path + ".d/";
     if (const auto names = files.list_directory(path + ".d"); names.ok()) {
         for (const std::string& name : *names) {
             if (name.ends_with(".jsonl")) {
-                paths.push_back(path + ".d/" + name);
+                paths.push_back(folder + name);
             }
         }
     }

@@ -15,8 +15,6 @@
 
 #include "util/clock.hpp"
 
-extern char** environ;
-
 namespace cudnn_tune::cli {
 namespace {
 
@@ -34,7 +32,7 @@ std::vector<std::string> merged_environment(const ReplayWorker::Environment& add
     }
     for (const auto& [name, value] : added) {
         if (!value.empty()) {
-            merged.push_back(name + "=" + value);
+            merged.push_back(std::string(name).append("=").append(value));
         }
     }
     return merged;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 
 #include "cli/terminal.hpp"
@@ -20,9 +21,9 @@ std::string time_left_text(const TuningState& state) {
     }
     const double left_s =
         state.seconds / static_cast<double>(state.nb_done) * static_cast<double>(state.nb_problems - state.nb_done);
-    const int seconds = static_cast<int>(left_s + 0.5);
+    const long seconds = std::lround(left_s);
     std::array<char, 64> text{};
-    std::snprintf(text.data(), text.size(), "  %d:%02d left", seconds / 60, seconds % 60);
+    std::snprintf(text.data(), text.size(), "  %ld:%02ld left", seconds / 60, seconds % 60);
     return text.data();
 }
 

@@ -9,6 +9,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <cstdio>
+#include <exception>
 #include <iostream>
 #include <string>
 
@@ -77,7 +78,7 @@ int print_gpus(const std::string& library) {
 }  // namespace
 }  // namespace cudnn_tune::replay
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
     CLI::App app("Asks cuDNN about the problems that standard input names. Started by cudnn-tune tune.",
                  "cudnn-tune-replay");
     std::string library = "libcudnn.so.9";
@@ -86,4 +87,7 @@ int main(int argc, char** argv) {
     app.add_flag("--gpus", prints_gpus, "Print the UUIDs of the visible GPUs");
     CLI11_PARSE(app, argc, argv);
     return prints_gpus ? cudnn_tune::replay::print_gpus(library) : cudnn_tune::replay::replay(library);
+} catch (const std::exception& error) {
+    static_cast<void>(std::fprintf(stderr, "cudnn-tune-replay: error: %s\n", error.what()));
+    return 1;
 }
