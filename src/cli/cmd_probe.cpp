@@ -36,10 +36,8 @@ Function find(void* library, const char* name) {
 ordered_json probe_objects(const std::string& shim) {
     const std::string engine = (std::filesystem::path(shim).parent_path() / "libcudnn_tune_engine.so").string();
     ordered_json json = {{"shim", shim}, {"engine", engine}, {"error", nullptr}};
-    if (load(shim) == nullptr) {
-        json["error"] = loader_error();
-    } else if (void* const library = load(engine);
-               library == nullptr || ::dlsym(library, "cudnn_tune_engine_open") == nullptr) {
+    void* const library = load(shim) != nullptr ? load(engine) : nullptr;
+    if (library == nullptr || ::dlsym(library, "cudnn_tune_engine_open") == nullptr) {
         json["error"] = loader_error();
     }
     return json;
