@@ -36,7 +36,7 @@ std::vector<TuningProblem> read_problems(const Options& options, const std::stri
             add(problems_of_shape(shape, api));
         }
         for (const std::string& row : file.left_out) {
-            warn(path + ": left out: " + row);
+            warn(std::string(path).append(": left out: ").append(row));
         }
     }
     for (const std::string& path : options.like) {
