@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // doctor: the product's own objects, driver, GPUs, cuDNN, and the environment's variables.
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -13,8 +15,6 @@
 #include "select/policy.hpp"
 #include "util/file_system.hpp"
 #include "util/settings.hpp"
-
-extern char** environ;
 
 namespace cudnn_tune::cli {
 namespace {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <filesystem>
 #include <vector>
 
@@ -42,7 +43,7 @@ Result<std::string> own_directory() {
     fs::path path = fs::read_symlink("/proc/self/exe", error);
     if (error) {
         // In a root folder without /proc: what the kernel was asked to execute.
-        const auto* const executed = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+        const auto* const executed = std::bit_cast<const char*>(::getauxval(AT_EXECFN));
         path = fs::canonical(executed != nullptr ? executed : "", error);
     }
     if (error) {

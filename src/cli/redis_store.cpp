@@ -3,7 +3,9 @@
 
 #include <hiredis/hiredis.h>
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 
 namespace cudnn_tune::cli {
 namespace {
@@ -13,6 +15,13 @@ constexpr std::size_t k_most_answer_bytes = std::size_t{128} << 20;
 constexpr std::int64_t k_loading_pause_ns = 100'000'000;
 
 std::string field_of(const cache::LinePrefix& id) { return to_hex(id.digest) + ":" + std::to_string(id.revision); }
+
+std::vector<std::string> fields_of(const std::vector<cache::LinePrefix>& ids) {
+    std::vector<std::string> fields;
+    fields.reserve(ids.size());
+    std::ranges::transform(ids, std::back_inserter(fields), field_of);
+    return fields;
+}
 
 std::optional<cache::LinePrefix> parse_field(std::string_view field) {
     const auto digest = parse_digest(field.substr(0, 32));
@@ -165,10 +174,7 @@ Result<std::vector<cache::LinePrefix>> RedisStore::list() {
 }
 
 Result<std::vector<std::optional<std::string>>> RedisStore::get(const std::vector<cache::LinePrefix>& ids) {
-    std::vector<std::string> fields;
-    for (const cache::LinePrefix& id : ids) {
-        fields.push_back(field_of(id));
-    }
+    const std::vector<std::string> fields = fields_of(ids);
     std::vector<std::string_view> words{"HMGET", m_hash};
     words.insert(words.end(), fields.begin(), fields.end());
     const auto reply = command(words);
@@ -210,10 +216,7 @@ Status RedisStore::remove(const std::vector<cache::LinePrefix>& ids) {
     if (ids.empty()) {
         return ok_status();
     }
-    std::vector<std::string> fields;
-    for (const cache::LinePrefix& id : ids) {
-        fields.push_back(field_of(id));
-    }
+    const std::vector<std::string> fields = fields_of(ids);
     std::vector<std::string_view> words{"HDEL", m_hash};
     words.insert(words.end(), fields.begin(), fields.end());
     const auto reply = command(words);

@@ -100,7 +100,7 @@ std::string problem_label(const std::string& problem_text) {
     return text;
 }
 
-std::string escaped_for_script(std::string json) {
+std::string escaped_for_script(const std::string& json) {
     std::string escaped;
     escaped.reserve(json.size());
     for (const char c : json) {

@@ -31,6 +31,6 @@ struct PageFacts {
 [[nodiscard]] std::string problem_label(const std::string& problem_text);
 
 // JSON for a script element: "<", ">" and "&" become escapes.
-[[nodiscard]] std::string escaped_for_script(std::string json);
+[[nodiscard]] std::string escaped_for_script(const std::string& json);
 
 }  // namespace cudnn_tune::cli

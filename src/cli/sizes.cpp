@@ -38,9 +38,9 @@ std::optional<std::int64_t> parse_age_s(std::string_view text) {
         case 'h':
             return scaled(number, hour_s);
         case 'd':
-            return scaled(number, 24 * hour_s);
+            return scaled(number, hour_s * 24);
         case 'w':
-            return scaled(number, 7 * 24 * hour_s);
+            return scaled(number, hour_s * 24 * 7);
         default:
             return std::nullopt;
     }
