@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <string>
 
-#include "client/gpu.hpp"
 #include "cli/shapes_file.hpp"
+#include "client/gpu.hpp"
 #include "cudnn/functions.hpp"
 
 namespace cudnn_tune::benchmarks {

@@ -86,8 +86,9 @@ double median_run_us(int repeat, int burst, const std::function<void()>& launch)
     const DeviceBuffer filled(burst > 1 ? filled_bytes : 4);
     for (int i = 0; i < repeat; ++i) {
         for (int fill = 0; burst > 1 && fill < 4 * burst; ++fill) {
-            check_cuda(cuMemsetD32Async(reinterpret_cast<abi::CuDevicePtr>(filled.data()), 0, filled_bytes / 4, nullptr),
-                       "cuMemsetD32Async");
+            check_cuda(
+                cuMemsetD32Async(reinterpret_cast<abi::CuDevicePtr>(filled.data()), 0, filled_bytes / 4, nullptr),
+                "cuMemsetD32Async");
         }
         check_cuda(cuEventRecord(start, nullptr), "cuEventRecord");
         for (int j = 0; j < burst; ++j) {

@@ -39,8 +39,8 @@ struct RaceRules {
     // best it is the kernel that is slow.
     std::int64_t warm_up_allowance_ns = 15'000'000;
     double warm_up_hopeless_ratio = 10;
-    // One that takes longer than this is the first sample: what is loaded is a fifth of it at most, and a second run would
-    // cost as much again.
+    // One that takes longer than this is the first sample: what is loaded is a fifth of it at most, and a second run
+    // would cost as much again.
     std::int64_t warm_up_sample_ns = 50'000'000;
     // A sample lasts at least this long, by repeating the launch: below it the resolution of an event (about 0.5 us)
     // and launch gaps decide.

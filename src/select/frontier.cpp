@@ -60,9 +60,8 @@ std::vector<std::size_t> last_resort(const std::vector<cache::Candidate>& candid
         return refusable_notes(candidates[index], question.tensor_cores_may_be_refused);
     };
     std::vector<std::size_t> own;
-    std::ranges::copy_if(preferred, std::back_inserter(own), [&](std::size_t index) {
-        return list_of(candidates[index].mode) == abi::k_mode_fallback;
-    });
+    std::ranges::copy_if(preferred, std::back_inserter(own),
+                         [&](std::size_t index) { return list_of(candidates[index].mode) == abi::k_mode_fallback; });
     if (own.empty()) {
         return {};
     }

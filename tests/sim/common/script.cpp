@@ -197,9 +197,9 @@ Script parse_script(const json& object) {
         for (const auto& [mode, list] : lists->items()) {
             auto& choices = script.graph_lists[mode];  // an empty list is one, too
             for (const json& choice : list) {
-                choices.push_back(
-                    {choice.at("engine").get<int>(),
-                     choice.contains("knobs") ? parse_knobs(choice["knobs"]) : std::map<int, std::int64_t>{}});
+                choices.push_back({choice.at("engine").get<int>(), choice.contains("knobs")
+                                                                       ? parse_knobs(choice["knobs"])
+                                                                       : std::map<int, std::int64_t>{}});
             }
         }
     }

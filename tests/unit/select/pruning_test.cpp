@@ -132,17 +132,15 @@ TEST(Pruning, MeasuresTheLastResortsOnlyWhereTheOtherListsHaveLittle) {
 }
 
 TEST(Pruning, MeasuresTheSecondListOnlyWhereTheFirstHasLittle) {
-    Candidates candidates{candidate(Graph{.engine = 1, .rank = 0}),
-                          candidate(Graph{.engine = 2, .rank = 1, .behavior_notes = 1}),
-                          candidate(Graph{.engine = 3, .rank = 2}),
-                          candidate(Graph{.engine = 3, .mode = abi::k_mode_b, .rank = 0}),
-                          candidate(Graph{.engine = 4, .mode = abi::k_mode_b, .rank = 1})};
+    Candidates candidates{
+        candidate(Graph{.engine = 1, .rank = 0}), candidate(Graph{.engine = 2, .rank = 1, .behavior_notes = 1}),
+        candidate(Graph{.engine = 3, .rank = 2}), candidate(Graph{.engine = 3, .mode = abi::k_mode_b, .rank = 0}),
+        candidate(Graph{.engine = 4, .mode = abi::k_mode_b, .rank = 1})};
     EXPECT_THAT(plan_trials(candidates, {.second_below = 3}), ElementsAre(0, 1, 2, 4)) << "two are ready-made";
     EXPECT_THAT(plan_trials(candidates, {.second_below = 2}), ElementsAre(0, 1, 2));
     EXPECT_THAT(reasons(candidates), ElementsAre("", "", "", "duplicate", "second"));
     EXPECT_THAT(plan_trials(candidates, {}), ElementsAre(0, 1, 2, 4));
-    EXPECT_THAT(plan_trials(candidates, {.second_below = 2, .seeds = {candidates[4].choice}}),
-                ElementsAre(4, 0, 1, 2));
+    EXPECT_THAT(plan_trials(candidates, {.second_below = 2, .seeds = {candidates[4].choice}}), ElementsAre(4, 0, 1, 2));
 }
 
 TEST(Pruning, TheSecondListsCopyOfWhatOnlyItsRankKeptOutIsADuplicate) {
