@@ -7,6 +7,7 @@
 #include "key/tensor_size.hpp"
 #include "measure/capture.hpp"
 #include "tune/plan_fit.hpp"
+#include "util/fork_aware_mutex.hpp"
 #include "util/log.hpp"
 
 namespace cudnn_tune::tune {
@@ -79,6 +80,12 @@ UpgradeService::OfferPtr UpgradeService::offer(Library& library, abi::Handle han
     }
     // A program may set the entry's math type, as it should, or leave its own: both mean this answer.
     Key table_key{asked, upgrade.carrier.algorithm};
+    // Of threads that choose at the same time one answer is served, and only its offer is named. Were two put in front
+    // of the same earlier one, the second would hide the first for ever.
+    const ForkAwareLock lock(m_offering);
+    if (!lock.held()) {
+        return nullptr;
+    }
     if (const OfferPtr* earlier = m_offers.find(table_key)) {
         offer->earlier = *earlier;
     }

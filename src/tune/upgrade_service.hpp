@@ -14,6 +14,7 @@
 #include "tune/answer_table.hpp"
 #include "tune/context.hpp"
 #include "tune/handle_plans.hpp"
+#include "util/fork_aware_mutex.hpp"
 
 namespace cudnn_tune::tune {
 
@@ -94,6 +95,7 @@ class UpgradeService {
 
     Context& m_context;
     std::atomic<bool> m_any_named{false};
+    ForkAwareMutex m_offering;  // of writers of m_offers
     AnswerTable<Key, OfferPtr> m_offers;
     AnswerTable<FusedTableKey, OfferPtr> m_fused_offers;  // null: the algorithm itself is preferred
     AnswerTable<HandleKey, Plans> m_plans;
