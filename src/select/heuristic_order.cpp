@@ -29,6 +29,10 @@ int position_of(const key::Candidate& candidate) {
 
 }  // namespace
 
+bool compiles_at_run_time(const key::Candidate& candidate) {
+    return (candidate.behavior_notes >> abi::k_behavior_runtime_compilation & 1U) != 0;
+}
+
 bool heuristic_less(const key::Candidate& left, const key::Candidate& right) {
     const auto order = [](const key::Candidate& c, const int& position) {
         // What stands behind the choice is only there to order what no library lists: one choice twice in one list.

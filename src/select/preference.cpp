@@ -7,7 +7,6 @@
 #include <numeric>
 #include <tuple>
 
-#include "abi/backend.hpp"
 #include "select/heuristic_order.hpp"
 
 namespace cudnn_tune::select {
@@ -21,10 +20,6 @@ int build_class(const cache::Candidate& candidate) {
     constexpr std::int64_t smallest_ns = 10'000'000;
     return candidate.build_ns >= 0 ? std::bit_width(static_cast<std::uint64_t>(candidate.build_ns / smallest_ns))
                                    : std::numeric_limits<int>::max();
-}
-
-bool compiles_at_run_time(const cache::Candidate& candidate) {
-    return (candidate.behavior_notes >> abi::k_behavior_runtime_compilation & 1U) != 0;
 }
 
 // Requires the measured candidates by ascending expected time, equals in heuristic order; orders each group among

@@ -53,10 +53,6 @@ struct Entry {
     Applies applies;
 };
 
-bool compiles_at_run_time(const key::Candidate& c) {
-    return (c.behavior_notes >> abi::k_behavior_runtime_compilation & 1U) != 0;
-}
-
 bool is_left_out_as_second(const key::Candidate& c, const Kept& kept) {
     return c.mode == abi::k_mode_b && !kept.second_is_needed && std::holds_alternative<key::GraphChoice>(c.choice);
 }

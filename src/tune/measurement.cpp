@@ -6,7 +6,6 @@
 #include <limits>
 #include <optional>
 
-#include "abi/backend.hpp"
 #include "cache/record_codec.hpp"
 #include "measure/capture.hpp"
 #include "measure/event_timer.hpp"
@@ -103,9 +102,7 @@ measure::Field field_of(const std::vector<std::size_t>& order, std::size_t nb_su
 
 bool compiles_first(const std::vector<key::Candidate>& candidates) {
     const int first = select::heuristic_first(candidates);
-    return first >= 0 &&
-           (candidates[static_cast<std::size_t>(first)].behavior_notes >> abi::k_behavior_runtime_compilation & 1U) !=
-               0;
+    return first >= 0 && select::compiles_at_run_time(candidates[static_cast<std::size_t>(first)]);
 }
 
 cache::Record record_in_heuristic_order(const key::KeyText& key, std::vector<key::Candidate> candidates) {

@@ -73,7 +73,7 @@ class Verification {
     // The smaller, the more a candidate is trusted.
     [[nodiscard]] auto doubt(const key::Candidate& candidate) const {
         const std::uint32_t loss = select::precision_loss(candidate, m_direction, m_dtype);
-        const bool compiles = (candidate.behavior_notes >> abi::k_behavior_runtime_compilation & 1U) != 0;
+        const bool compiles = select::compiles_at_run_time(candidate);
         const bool uses_tensor_cores = (candidate.numerical_notes >> abi::k_note_tensor_core & 1U) != 0;
         return std::tuple(std::popcount(loss), compiles, uses_tensor_cores, candidate.workspace_bytes > 0,
                           candidate.choice);

@@ -285,6 +285,22 @@ abi::Status get_algorithm(const LegacyCall& call, abi::AlgorithmPreference prefe
     return line.result(finish(Outcome::not_supported, call.function));
 }
 
+namespace {
+
+Kernel kernel_of(const LegacyCall& call, const Geometry& geometry, int algorithm, void* workspace,
+                 std::size_t workspace_bytes) {
+    Kernel kernel;
+    kernel.caller = call.function;
+    kernel.algorithm = algorithm;
+    kernel.math = geometry.convolution.math;
+    kernel.stream = static_cast<const LegacyHandle*>(call.handle)->stream;
+    kernel.workspace = workspace;
+    kernel.workspace_bytes = workspace_bytes;
+    return kernel;
+}
+
+}  // namespace
+
 abi::Status run_convolution(const LegacyCall& call, const void* alpha, const void* first, const void* second,
                             int algorithm, void* workspace, std::size_t workspace_bytes, const void* beta,
                             void* result) {
@@ -293,13 +309,7 @@ abi::Status run_convolution(const LegacyCall& call, const void* alpha, const voi
         second == nullptr || result == nullptr) {
         return LogLine(call.function).result(finish(Outcome::bad_param, call.function));
     }
-    Kernel kernel;
-    kernel.caller = call.function;
-    kernel.algorithm = algorithm;
-    kernel.math = geometry->convolution.math;
-    kernel.stream = static_cast<const LegacyHandle*>(call.handle)->stream;
-    kernel.workspace = workspace;
-    kernel.workspace_bytes = workspace_bytes;
+    Kernel kernel = kernel_of(call, *geometry, algorithm, workspace, workspace_bytes);
     Operands operands = operands_of(call.direction, first, second, result);
     operands.alpha = scalar(alpha, *geometry);
     operands.beta = scalar(beta, *geometry);
@@ -346,13 +356,7 @@ abi::Status run_fused(const LegacyCall& call, const void* alpha, const void* fir
         epilogue.bias_descriptor == nullptr || epilogue.bias == nullptr || epilogue.activation == nullptr) {
         return LogLine(call.function).result(finish(Outcome::bad_param, call.function));
     }
-    Kernel kernel;
-    kernel.caller = call.function;
-    kernel.algorithm = algorithm;
-    kernel.math = geometry->convolution.math;
-    kernel.stream = static_cast<const LegacyHandle*>(call.handle)->stream;
-    kernel.workspace = workspace;
-    kernel.workspace_bytes = workspace_bytes;
+    Kernel kernel = kernel_of(call, *geometry, algorithm, workspace, workspace_bytes);
     Operands operands = operands_of(call.direction, first, second, result);
     operands.alpha = scalar(alpha, *geometry);
     set_operands(kernel, *geometry, operands);
