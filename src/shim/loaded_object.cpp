@@ -48,6 +48,7 @@ struct Search {
     unsigned rank = 0;                    // loaded_cudnn
     ObjectKind kind = ObjectKind::other;  // loaded_cudnn: which; object_at, kind_at: what was found
     LoadedObject* object = nullptr;       // may be null
+    bool is_found = false;                // is_before_shim
 };
 
 // An object whose path does not fit is treated as absent: it could not be opened by its name.
@@ -86,6 +87,12 @@ int match_rank(dl_phdr_info* info, std::size_t, void* data) {
     return 1;
 }
 
+int match_address_before_shim(dl_phdr_info* info, std::size_t, void* data) {
+    auto& search = *static_cast<Search*>(data);
+    search.is_found = holds(*info, search.address);
+    return search.is_found || holds(*info, reinterpret_cast<std::uintptr_t>(shim_start)) ? 1 : 0;
+}
+
 }  // namespace
 
 ObjectKind kind_of(const char* file_name) {
@@ -112,6 +119,12 @@ ObjectKind kind_at(const void* address) {
 }
 
 bool is_in_shim(const void* address) { return address >= shim_start && address < shim_end; }
+
+bool is_before_shim(const void* address) {
+    Search search{.address = reinterpret_cast<std::uintptr_t>(address)};
+    dl_iterate_phdr(match_address_before_shim, &search);
+    return search.is_found && !is_in_shim(address);
+}
 
 void loaded_cudnn(unsigned rank, LoadedObject& object) {
     object.start = 0;

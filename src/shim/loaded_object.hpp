@@ -33,6 +33,8 @@ void object_at(const void* address, LoadedObject& object);
 // Only its kind, without the path (and its 4 KiB of stack).
 [[nodiscard]] ObjectKind kind_at(const void* address);
 [[nodiscard]] bool is_in_shim(const void* address);
+// True if `address` is in an object that the process searches for symbols before the shim.
+[[nodiscard]] bool is_before_shim(const void* address);
 
 // The cuDNN library number `rank` (0, 1, …) of this process: whole ones first, then parts, each in the order of
 // loading.

@@ -48,6 +48,12 @@ CallTarget search(const char* name, const LoadedObject& caller) {
     if (caller.path[0] != '\0') {
         target = look_up_in(caller, name, object);
     }
+    // An object before the shim that has the function itself wraps it and calls the shim's as the next one: its own
+    // would call the shim again. (Stubs behind the shim have it, too, but theirs know the way to the real one.)
+    if (target.function != nullptr && object.start == caller.start && !is_cudnn(caller.kind) &&
+        is_before_shim(target.function)) {
+        target = {nullptr, nullptr};
+    }
     if (target.function == nullptr) {
         target = look_up(RTLD_NEXT, name, object);
     }

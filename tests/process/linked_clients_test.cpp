@@ -46,6 +46,17 @@ TEST(LinkedClient, GetsTheEnginesAnswersAndNoRealCallIsMade) {
     EXPECT_EQ(result.out, "linked: " + k_answered + "executed: get_v7 0, find 0\n") << describe(result);
 }
 
+TEST(LinkedClient, IsCaughtBehindAnObjectThatWrapsCudnnBeforeUs) {
+    for (const std::string wrapper : {"cudnn_interposer.so", "linked_interposer.so"}) {
+        const VictimResult result = run_victim({"process_linked9"}, {.preload_before = {wrapper}});
+        EXPECT_THAT(result.out, StartsWith("linked: " + k_real9)) << describe(result);
+        expect_told_once(result, "90000");
+        const VictimResult alone = run_victim({"process_linked9"}, {.preload_before = {wrapper}, .with_shim = false});
+        EXPECT_THAT(alone.err, StartsWith("wrapped "));
+        EXPECT_EQ(result.err, alone.err) << wrapper;
+    }
+}
+
 TEST(LinkedClient, RealCallsThatFailAndVariantPacksAreNotTold) {
     const VictimResult result = run_victim({"process_linked9"});
     EXPECT_EQ(result.times_told("set:201"), 0) << "the fake refuses this one";
