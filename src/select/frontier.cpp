@@ -72,6 +72,69 @@ std::vector<std::size_t> last_resort(const std::vector<cache::Candidate>& candid
     })};
 }
 
+// Programs that measure a list run each entry twice and stop after ten (PyTorch's benchmark_limit, by default).
+constexpr std::size_t k_nb_tried = 10;
+constexpr std::int64_t k_runs_of_a_try = 2;
+// What a further entry costs such a program besides: building the plan, loading the kernel (seen on an H200: 1.5 ms).
+constexpr std::int64_t k_try_ns = 2'000'000;
+// A filler this much slower than the first is not taken for the fastest by a single sample.
+constexpr std::int64_t k_clearly_slower_percent = 125;
+
+std::int64_t runs_ns(const cache::Candidate& candidate) {
+    return k_runs_of_a_try * std::max<std::int64_t>(candidate.time_ns, 0);
+}
+
+// Entries of the asked list that can stand before served[at] without helping any filter: clearly slower than the
+// first, ready-made, and passing whatever the first passes with what is served anyway. At most `count`.
+std::vector<std::size_t> fillers_before(const std::vector<cache::Candidate>& candidates,
+                                        const std::vector<std::size_t>& served, std::size_t at,
+                                        const std::vector<std::size_t>& own, std::size_t count) {
+    const cache::Candidate& first = candidates[served.front()];
+    std::int64_t workspace_bytes = 0;
+    for (std::size_t i = 0; i < at; ++i) {
+        workspace_bytes = std::max(workspace_bytes, candidates[served[i]].workspace_bytes);
+    }
+    std::vector<std::size_t> fillers;
+    const auto is_new = [&](const cache::Candidate& candidate) {
+        const auto is_same = [&](std::size_t other) { return candidates[other].choice == candidate.choice; };
+        return std::ranges::none_of(served, is_same) && std::ranges::none_of(fillers, is_same);
+    };
+    for (const std::size_t index : own) {
+        const cache::Candidate& candidate = candidates[index];
+        if (index < served[at] && fillers.size() < count && candidate.measured() && !compiles_at_run_time(candidate) &&
+            candidate.time_ns * 100 >= first.time_ns * k_clearly_slower_percent &&
+            candidate.workspace_bytes <= workspace_bytes && (candidate.numerical_notes & ~first.numerical_notes) == 0 &&
+            (candidate.behavior_notes & ~first.behavior_notes) == 0 && is_new(candidate)) {
+            fillers.push_back(index);
+        }
+    }
+    return fillers;
+}
+
+// Some filters have no survivor but an engine that takes hundreds of times as long as the first: running it twice can
+// cost a program more than all the rest. It has to be served, but not among the first ten: as in the library's own
+// list, others come before it, where trying those costs less.
+void keep_slow_ones_out_of_reach(const std::vector<cache::Candidate>& candidates, std::vector<std::size_t>& served,
+                                 const std::vector<std::size_t>& own) {
+    std::int64_t best_ns = 0;
+    std::vector<std::size_t> best;
+    std::int64_t saved_ns = 0;
+    for (std::size_t at = std::min(served.size(), k_nb_tried); at-- > 1;) {
+        saved_ns += runs_ns(candidates[served[at]]);
+        std::vector<std::size_t> fillers = fillers_before(candidates, served, at, own, k_nb_tried - at);
+        std::int64_t gain_ns = saved_ns;
+        for (const std::size_t index : fillers) {
+            gain_ns -= k_try_ns + runs_ns(candidates[index]);
+        }
+        if (fillers.size() == k_nb_tried - at && gain_ns > best_ns) {
+            best_ns = gain_ns;
+            best = std::move(fillers);
+        }
+    }
+    served.insert(served.end(), best.begin(), best.end());
+    std::ranges::sort(served);
+}
+
 }  // namespace
 
 std::vector<std::size_t> served_list(const std::vector<cache::Candidate>& candidates,
@@ -94,9 +157,12 @@ std::vector<std::size_t> served_list(const std::vector<cache::Candidate>& candid
         }
         served.push_back(*at);
         if (question.result == ResultMode::best) {
-            break;
+            return served;
         }
     }
+    std::vector<std::size_t> own;
+    std::ranges::copy_if(preferred, std::back_inserter(own), is_own);
+    keep_slow_ones_out_of_reach(candidates, served, own);
     return served;
 }
 

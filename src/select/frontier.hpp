@@ -6,7 +6,8 @@
 //   subset of x's other notes. Whatever filter x passes, y then passes, too.
 // What other lists hold is served only in the place of something of the asked list that it covers: entries that help
 // no filter (engines without tensor cores, say, in a list that has none) would only be built and timed by programs that
-// measure what they are given.
+// measure what they are given. For their sake, too, an entry that takes far longer than all before it is not among the
+// first ten, if enough others of the asked list can go before it.
 #pragma once
 
 #include <cstdint>

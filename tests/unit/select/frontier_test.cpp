@@ -262,6 +262,49 @@ TEST(Frontier, AfterAnotherModeFallbackIsTheEntryThatPassesMostFilters) {
     EXPECT_THAT(served_list(candidates, {.mode = abi::k_mode_instant, .other_mode_answered = true}), ElementsAre(0));
 }
 
+// The first takes 0.1 ms and `nb_others` that it covers 0.2 ms; the last alone passes what requires its note.
+Candidates with_a_slow_last(int nb_others, std::int64_t slow_ns) {
+    Candidates candidates;
+    for (int i = 0; i <= nb_others; ++i) {
+        candidates.push_back(candidate(Graph{.engine = i}));
+        candidates.back().time_ns = i == 0 ? 100'000 : 200'000;
+    }
+    candidates.push_back(
+        candidate(Graph{.engine = 99, .numerical_notes = 1U << static_cast<unsigned>(abi::k_note_strict_nan_prop)}));
+    candidates.back().time_ns = slow_ns;
+    return candidates;
+}
+
+TEST(Frontier, AnEntryThatTakesFarLongerIsNotAmongTheTenThatProgramsTry) {
+    const Candidates candidates = with_a_slow_last(12, 60'000'000);
+    EXPECT_THAT(served_list(candidates, {}), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 13));
+    EXPECT_THAT(served_list(candidates, {.result = ResultMode::best}), ElementsAre(0));
+}
+
+TEST(Frontier, NothingIsPutBeforeASlowEntryThatIsTriedAllTheSame) {
+    EXPECT_THAT(served_list(with_a_slow_last(8, 60'000'000), {}), ElementsAre(0, 9));
+}
+
+TEST(Frontier, NothingIsPutBeforeASlowEntryThatCostsLessThanTryingOthers) {
+    EXPECT_THAT(served_list(with_a_slow_last(12, 10'000'000), {}), ElementsAre(0, 13));
+}
+
+TEST(Frontier, PutsNothingBeforeASlowEntryThatAProgramCouldPrefer) {
+    const auto served_with = [](auto change) {
+        Candidates candidates = with_a_slow_last(9, 60'000'000);
+        change(candidates[4]);
+        return served_list(candidates, {});
+    };
+    EXPECT_EQ(served_with([](cache::Candidate&) {}).size(), 11U);
+    EXPECT_THAT(served_with([](cache::Candidate& c) { c.time_ns = 120'000; }), ElementsAre(0, 10));
+    EXPECT_THAT(served_with([](cache::Candidate& c) { c.time_ns = -1; }), ElementsAre(0, 10));
+    EXPECT_THAT(served_with([](cache::Candidate& c) { c.workspace_bytes = 1; }), ElementsAre(0, 10));
+    EXPECT_THAT(served_with([](cache::Candidate& c) { c.behavior_notes = 1; }), ElementsAre(0, 10));
+    EXPECT_THAT(served_with([](cache::Candidate& c) { c.numerical_notes = 0b10; }), ElementsAre(0, 10));
+    EXPECT_THAT(served_with([](cache::Candidate& c) { c.mode = abi::k_mode_b; }), ElementsAre(0, 10));
+    EXPECT_THAT(served_with([](cache::Candidate& c) { c.choice = key::GraphChoice{5, {}}; }), ElementsAre(0, 10));
+}
+
 TEST(Frontier, ResultModeBestIsTheMostPreferredEligibleEntry) {
     const Candidates candidates{candidate(Graph{.engine = 1, .mode = 1, .numerical_notes = 0b100}),
                                 candidate(Graph{.engine = 2, .mode = 0, .workspace_bytes = 9}),
