@@ -5,6 +5,7 @@ kernels of one step. --save writes the outputs and gradients of the first step, 
 --loss-curve trains on a few random pictures and prints the loss of every step."""
 
 import argparse
+import ctypes
 import json
 import statistics
 import time
@@ -108,6 +109,13 @@ def loss_curve(arguments, memory_format):
     return [loss.item() for loss in losses]
 
 
+def read_call_times():
+    """By the name of a call: how often it was made so far, and the milliseconds that it took."""
+    read = ctypes.CDLL(None).call_times_json
+    read.restype = ctypes.c_char_p
+    return json.loads(read())
+
+
 def off_by(these, those):
     """The root mean square of a tensor's difference from its counterpart, relative to that one's: the largest."""
     return max(((a.double() - b.double()).square().mean().sqrt() / b.double().square().mean().sqrt().clamp_min(1e-30))
@@ -126,6 +134,8 @@ def parse_arguments():
     parser.add_argument("--no-tf32", action="store_true", help="torch.backends.cudnn.allow_tf32 = False")
     parser.add_argument("--forward-only", action="store_true")
     parser.add_argument("--no-profile", action="store_true", help="leave out the time of the convolution kernels")
+    parser.add_argument("--call-times", action="store_true",
+                        help="what libcall_times.so, preloaded, counted until the end of the first step")
     parser.add_argument("--loss-curve", type=int, default=0, metavar="N", help="of a model that classifies pictures")
     parser.add_argument("--nudge", type=int, default=0, metavar="N",
                         help="of --loss-curve: begin with one weight that is N units of TF32 (1/1024) larger")
@@ -150,10 +160,12 @@ def main():
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
     torch.cuda.synchronize()
 
+    before = read_call_times() if arguments.call_times else {}
     start = time.perf_counter()
     outputs = step(model, optimizer, x, arguments)
     torch.cuda.synchronize()
     first_step_s = time.perf_counter() - start
+    after = read_call_times() if arguments.call_times else {}
     results = {"outputs": [outputs.detach().float().cpu()],
                "gradients": [p.grad.float().cpu() for p in model.parameters() if p.grad is not None]}
 
@@ -167,6 +179,9 @@ def main():
               "cudnn": torch.backends.cudnn.version(), "benchmark": arguments.benchmark, "first_step_s": first_step_s,
               "step_ms": statistics.median(times_ms) if times_ms else 0.0,
               "convolution_ms": None if arguments.no_profile else convolution_ms(model, optimizer, x, arguments)}
+    if arguments.call_times:
+        report["call_times"] = {name: [count - before[name][0], round(time_ms - before[name][1], 1)]
+                                for name, (count, time_ms) in after.items()}
     if arguments.loss_curve:
         report["losses"] = loss_curve(arguments, memory_format)
     if arguments.save:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Checks the graph API and the store of compiled kernels on a real GPU with PyTorch and JAX, from the folder that
 # `gpu-check.sh --stage` made. Runs with the library alternate with runs without; ends with a table; logs go to $OUT.
-#   --parts "A B"   only these of: start compile damage attention models matrix safety jax
+#   --parts "A B"   only these of: start where compile damage attention models matrix safety jax
 #   --repeat N      runs of each kind for the parts start, compile and models (default 5)
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -11,7 +11,7 @@ root=$here
 programs=$here/bin
 [ -x "$programs/cudnn-tune" ] || programs=$root/build/bin
 benchmarks=$root/benchmarks
-parts="start compile damage attention models matrix safety jax"
+parts="start where compile damage attention models matrix safety jax"
 repeat=5
 while [ $# -gt 0 ]; do
     case $1 in
@@ -66,6 +66,23 @@ if wants start; then
             "${model[@]}" --benchmark
     done
     cp "$work/start.jsonl" "$OUT/resnet50.jsonl"
+fi
+if wants where; then
+    step "Where the first step's time goes"
+    model=(python3 "$benchmarks/torch_models.py" --model resnet50 --amp --channels-last --batch 64 --steps 0 --no-profile --call-times)
+    echo '{"results": "best"}' >"$work/best.json"
+    lib=$(dirname "$programs")/lib
+    cudnn=$(python3 -c 'import nvidia.cudnn as m; print(list(m.__path__)[0] + "/lib")')
+    counted() { env LD_LIBRARY_PATH="$cudnn" LD_PRELOAD="$lib/libcall_times.so" "$@"; }
+    tuned() { counted LD_PRELOAD="$lib/libcall_times.so $lib/libcudnn_tune.so" CUDNN_TUNE_CACHE="$work/where.jsonl" "$@"; }
+    run where-cold 120 tuned "${model[@]}"
+    for ((i = 0; i < 3; i++)); do
+        run where-default-plain 60 counted "${model[@]}"
+        run where-default-warm 60 tuned "${model[@]}"
+        run where-benchmark-plain 60 counted "${model[@]}" --benchmark
+        run where-benchmark-warm 60 tuned "${model[@]}" --benchmark
+        run where-benchmark-best 60 tuned CUDNN_TUNE_POLICY="$work/best.json" "${model[@]}" --benchmark
+    done
 fi
 if wants compile; then
     for case in ${COMPILE_CASES:-mobilenet_v2 efficientnet_b0 convnext_tiny resnet50}; do

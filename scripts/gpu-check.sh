@@ -51,7 +51,7 @@ if [ -n "$stage" ]; then
     mkdir -p "$stage"/{bin,lib,examples,benchmarks/{shapes,selection}}
     cp "$root"/build/bin/{cudnn-tune,cudnn-tune-replay,legacy_client,selection} "$stage/bin"
     [ ! -x "$root/build/bin/micro" ] || cp "$root/build/bin/micro" "$stage/bin"
-    cp "$root"/build/lib/libcudnn_tune{,_engine}.so "$stage/lib"
+    cp "$root"/build/lib/libcudnn_tune{,_engine}.so "$root"/build/lib/libcall_times.so "$stage/lib"
     strip --strip-unneeded "$stage"/bin/* "$stage"/lib/*
     cp "$root"/benchmarks/*.py "$stage/benchmarks"
     cp "$root"/benchmarks/shapes/*.csv "$stage/benchmarks/shapes"

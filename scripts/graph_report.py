@@ -43,6 +43,14 @@ def main():
         digests = {report.get("digest") for report in reports if report.get("digest")}
         if digests:
             print(f"{'':34}     outputs: {', '.join(sorted(d[:12] for d in digests))}")
+    where = {label: [entry["report"]["call_times"] for entry in entries] for label, entries in by_label.items()
+             if entries[0]["report"].get("call_times")}
+    if where:
+        print("calls, and their milliseconds, of the first step: medians")
+        print(f"{'':24}" + "".join(f"{label.removeprefix('where-'):>20}" for label in where))
+        for name in next(iter(where.values()))[0]:
+            cells = [[statistics.median(times[name][i] for times in runs) for i in (0, 1)] for runs in where.values()]
+            print(f"{name:24}" + "".join(f"{f'{count:.0f} {time_ms:.1f}':>20}" for count, time_ms in cells))
     models = {label: entries for label, entries in by_label.items() if label.startswith("models")}
     if models:
         print("GPU ms of the convolution kernels of a step: median (range)")
