@@ -13,10 +13,13 @@
 #include <exception>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <sstream>
+#include <tuple>
 
 #include "cli/csv.hpp"
 #include "client/convolution.hpp"
+#include "client/own_algorithms.hpp"
 
 namespace cudnn_tune::benchmarks {
 namespace {
@@ -40,6 +43,7 @@ struct Options {
     std::map<std::string, abi::AlgoPerf> answers;  // by the id of the problem; empty: the library is asked
     int ask_again = 0;
     bool only_asks = false;
+    int against_own = 0;  // rounds
 };
 
 double microseconds_since(std::chrono::steady_clock::time_point start) {
@@ -87,6 +91,7 @@ bool run_problem(abi::Handle& handle, const Shape& shape, const Options& options
     double run_us = 0;
     double rounding = -1;
     Checksum checksum;
+    Comparison comparison;
     std::string error;
     try {
         const Question question{options.api == "find"     ? Api::find
@@ -96,6 +101,10 @@ bool run_problem(abi::Handle& handle, const Shape& shape, const Options& options
         Convolution convolution(handle, shape, options.math_type);
         if (!options.only_asks || question.api == Api::find_ex) {
             convolution.allocate(options.check > 0);
+        }
+        std::optional<OwnAlgorithms> own;
+        if (options.against_own > 0) {
+            own.emplace(convolution, question.workspace_limit_bytes, options.against_own, options.burst);
         }
         const auto start = std::chrono::steady_clock::now();
         if (options.answers.empty()) {
@@ -116,7 +125,12 @@ bool run_problem(abi::Handle& handle, const Shape& shape, const Options& options
                 check_cudnn(cudnnCreate(&handle), "cudnnCreate");
                 convolution.use(handle);
             }
-            run_us = median_run_us(options.repeat, options.burst, [&] { convolution.run(); });
+            if (own) {
+                comparison = own->compare(answer);
+                run_us = comparison.answer_us;
+            } else {
+                run_us = median_run_us(options.repeat, options.burst, [&] { convolution.run(); });
+            }
             checksum = checksum_of(convolution);
             if (options.check > 0) {
                 rounding = convolution.largest_error(options.check);
@@ -125,10 +139,11 @@ bool run_problem(abi::Handle& handle, const Shape& shape, const Options& options
     } catch (const std::runtime_error& failure) {
         error = failure.what();
     }
-    std::printf("%s,%d,%d,%zu,%.3f,%.4f,%.3f,%.6g,%016llx,%s,%s,%.3g\n", cli::csv_field(shape.id).c_str(), answer.algo,
-                answer.math_type, answer.memory, choose_us, again_us, run_us, checksum.mean_magnitude,
-                static_cast<unsigned long long>(checksum.hash), cli::csv_field(gpu).c_str(),
-                cli::csv_field(error).c_str(), rounding);
+    std::printf("%s,%d,%d,%zu,%.3f,%.4f,%.3f,%.6g,%016llx,%s,%s,%.3g,%d,%d,%.3f,%.3f\n",
+                cli::csv_field(shape.id).c_str(), answer.algo, answer.math_type, answer.memory, choose_us, again_us,
+                run_us, checksum.mean_magnitude, static_cast<unsigned long long>(checksum.hash),
+                cli::csv_field(gpu).c_str(), cli::csv_field(error).c_str(), rounding, comparison.algorithm,
+                comparison.math_type, comparison.own_us, comparison.own_first_us);
     std::fflush(stdout);
     return error.empty();
 }
@@ -154,7 +169,31 @@ std::map<std::string, abi::AlgoPerf> read_answers(const std::string& path) {
     return answers;
 }
 
-int run(const Options& options) {
+// An algorithm that was named for the first of two such problems is named for the second, too.
+bool is_same_problem(const Shape& a, const Shape& b) {
+    const auto parts = [](const Shape& of) {
+        return std::tie(of.operation, of.dtype, of.is_channels_last, of.x, of.w, of.y, of.pads, of.strides,
+                        of.dilations, of.groups);
+    };
+    return parts(a) == parts(b);
+}
+
+void leave_out_repeated(std::vector<Shape>& shapes) {
+    std::vector<Shape> different;
+    for (Shape& shape : shapes) {
+        const auto same =
+            std::ranges::find_if(different, [&](const Shape& known) { return is_same_problem(known, shape); });
+        if (same == different.end()) {
+            different.push_back(std::move(shape));
+        } else {
+            std::fprintf(stderr, "legacy_client: leaves out %s, which is %s\n", shape.id.c_str(), same->id.c_str());
+        }
+    }
+    shapes = std::move(different);
+}
+
+// The problems of the files that the options want.
+std::vector<Shape> wanted_shapes(const Options& options) {
     std::vector<Shape> shapes;
     std::size_t nb_rows = 0;
     for (const std::string& file : options.files) {
@@ -177,12 +216,22 @@ int run(const Options& options) {
             }
         }
     }
+    if (options.against_own > 0) {
+        leave_out_repeated(shapes);
+    }
+    return shapes;
+}
+
+int run(const Options& options) {
+    const std::vector<Shape> shapes = wanted_shapes(options);
     const std::string gpu = open_gpu();
     abi::Handle handle = nullptr;
     check_cudnn(cudnnCreate(&handle), "cudnnCreate");
     std::fprintf(stderr, "legacy_client: %zu problems on %s, cuDNN %zu, %s\n", shapes.size(), gpu.c_str(),
                  cudnnGetVersion(), options.api.c_str());
-    std::printf("id,algo,math,workspace,choose_us,again_us,run_us,mean_magnitude,hash,gpu,error,rounding\n");
+    std::printf(
+        "id,algo,math,workspace,choose_us,again_us,run_us,mean_magnitude,hash,gpu,error,rounding,"
+        "own_algo,own_math,own_us,own_first_us\n");
     std::size_t nb_failed = 0;
     const auto start = std::chrono::steady_clock::now();
     for (const Shape& shape : shapes) {
@@ -219,7 +268,12 @@ int main(int argc, char** argv) {
         "is printed as \"rounding\"");
     app.add_option("--answers", answers, "Do not ask: take the algorithms that another run of this program printed");
     app.add_flag("--new-handle", options.new_handle, "Destroy the handle and make another one before each run");
-    app.add_flag("--only-ask", options.only_asks, "Do not run the convolutions");
+    CLI::Option* const only_ask = app.add_flag("--only-ask", options.only_asks, "Do not run the convolutions");
+    app.add_option("--against-own", options.against_own,
+                   "Time the answer in turn with cuDNN's own best algorithms, in so many rounds of --burst launches at "
+                   "most: run_us and own_us are the least. Each problem once")
+        ->check(CLI::NonNegativeNumber)
+        ->excludes(only_ask);
     CLI11_PARSE(app, argc, argv);
     try {
         if (!answers.empty()) {

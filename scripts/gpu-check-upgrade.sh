@@ -16,6 +16,7 @@ parts="client torch fused loss"
 every=8
 mode=real
 burst=20
+rounds=9
 while [ $# -gt 0 ]; do
     case $1 in
         --parts) parts=$2 && shift ;;
@@ -34,6 +35,7 @@ for name in $(compgen -e CUDNN_TUNE_); do [ "$name" = CUDNN_TUNE_SIM_SCRIPT ] ||
 if [ $mode = simulated ]; then
     libraries=$root/build/sim/v9:$root/build/sim/cuda
     burst=1
+    rounds=2
     echo "SIMULATED GPU and cuDNN: no figure below says anything about a GPU"
 else
     nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || exit 1
@@ -61,20 +63,19 @@ upgraded() { CUDNN_TUNE_POLICY=$work/upgrade.json "$@"; }
 tool=("$programs/cudnn-tune" run --cache)
 
 if wants client; then
-    client=("$programs/legacy_client" "$benchmarks/shapes/models.csv" --every "$every" --mixed-precision --repeat 9 --burst $burst)
+    client=("$programs/legacy_client" "$benchmarks/shapes/models.csv" --every "$every" --mixed-precision --burst $burst)
     cache=$work/client.jsonl
-    # The best legacy algorithm of each problem, then the configurations in the same entries.
+    # The best legacy algorithm of each problem, then the configurations in the same entries: each with a budget of its own.
     with_libraries run legacy-cold 100 "${tool[@]}" "$cache" -- "${client[@]}"
     with_libraries upgraded run upgrade-cold 200 "${tool[@]}" "$cache" -- "${client[@]}" --new-handle
     with_libraries run legacy-checked 60 "${tool[@]}" "$cache" -- "${client[@]}" --check 64
     with_libraries upgraded run upgrade-checked 60 "${tool[@]}" "$cache" -- "${client[@]}" --check 64
-    # Measured in turns, so that the GPU's clocks favour neither.
-    for turn in 1 2 3 4; do
-        with_libraries run legacy-$turn 60 "${tool[@]}" "$cache" -- "${client[@]}"
-        with_libraries upgraded run upgrade-$turn 60 "${tool[@]}" "$cache" -- "${client[@]}"
+    # The same kernel takes up to a quarter more in one process than in another: both sides of a ratio are of one process.
+    for turn in 1 2 3; do
+        with_libraries upgraded run paired-$turn 150 "${tool[@]}" "$cache" -- "${client[@]}" --against-own $rounds
     done
     # What the named algorithms do by themselves.
-    with_libraries run named 60 "${client[@]}" --check 64 --answers "$OUT/upgrade-upgrade-1.out"
+    with_libraries run named 60 "${client[@]}" --check 64 --answers "$OUT/upgrade-upgrade-checked.out"
     cp "$cache" "$OUT/upgrade-client.jsonl"
 fi
 if wants torch; then

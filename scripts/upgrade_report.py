@@ -5,7 +5,6 @@ import csv
 import json
 import math
 import os
-import re
 import statistics
 import sys
 
@@ -17,8 +16,8 @@ TOLERANCE = {"fp64": 2.0 ** -48, "fp32": 2.0 ** -9, "fp16": 2.0 ** -10, "bf16": 
 
 # What legacy_client appends to the id of a problem's form in mixed precision.
 MIXED = "-amp"
-# Timed runs of each kind, in turns.
-TURNS = (1, 2, 3, 4)
+# Runs that time both sides.
+TURNS = (1, 2, 3)
 
 
 def geometric_mean(values):
@@ -31,14 +30,6 @@ def read_rows(path):
         return {}
     with open(path) as file:
         return {row["id"]: row for row in csv.DictReader(file) if not row["error"]}
-
-
-def read_counter(path, name):
-    """Of the last summary in a log; 0 if it does not have it."""
-    text = open(path, errors="replace").read() if os.path.exists(path) else ""
-    summaries = re.findall(r"cudnn-tune: .*?summary (.*)", text)
-    found = re.search(rf"\b{name}=(\d+)", summaries[-1]) if summaries else None
-    return int(found.group(1)) if found else 0
 
 
 def verdict(holds):
@@ -59,69 +50,81 @@ def dtype_of(row):
 
 
 def client_table(folder):
-    runs = {name: read_rows(f"{folder}/upgrade-{name}.out")
-            for name in [f"{kind}-{turn}" for kind in ("legacy", "upgrade") for turn in (*TURNS, "checked")] + ["named"]}
-    ids = set.intersection(*(set(rows) for rows in runs.values() if rows)) if runs["upgrade-1"] else set()
+    paired = [read_rows(f"{folder}/upgrade-paired-{turn}.out") for turn in TURNS]
+    legacy, checked, named, cold = (read_rows(f"{folder}/upgrade-{name}.out")
+                                    for name in ("legacy-checked", "upgrade-checked", "named", "upgrade-cold"))
+    paired = [rows for rows in paired if rows]
+    if not paired or not checked or not legacy:
+        return
+    seen = [*paired, legacy, checked, *([named] if named else [])]
+    ids = set.intersection(*map(set, seen))
     if not ids:
         return
     dtypes = data_types(folder)
-    for rows in runs.values():
+    for rows in seen:
         for row in rows.values():
             row["dtype"] = dtype_of_id(row["id"], dtypes)
+    same = {i for i in ids if checked[i]["hash"] == legacy[i]["hash"] and checked[i]["algo"] == legacy[i]["algo"]}
+    speed_table(ids, same, paired, dtypes)
+    exactness_table(ids, legacy, checked, named)
+    lost = [i for i in ids if i in cold and cold[i]["hash"] != paired[0][i]["hash"]]
+    print(f"another handle, the same algorithm, another result: {len(lost)}")
 
-    def time_us(kind, identity):
-        return min(float(runs[f"{kind}-{turn}"][identity]["run_us"]) for turn in TURNS
-                   if identity in runs[f"{kind}-{turn}"])
 
-    ratios = {i: time_us("upgrade", i) / time_us("legacy", i) for i in ids}
+def speed_table(ids, same, paired, dtypes):
+    """`same`: problems that run what they run without plans. The other ones run a plan or another algorithm."""
+
+    def all_ratios(identity, of="run_us", to="own_us"):
+        return [float(rows[identity][of]) / float(rows[identity][to]) for rows in paired]
+
+    ratios = {i: statistics.median(all_ratios(i)) for i in ids}
     mean = geometric_mean(list(ratios.values()))
     slower = [i for i in ids if ratios[i] > 1.02]
-    upgraded, checked = runs["upgrade-1"], runs["upgrade-checked"]
-    launches = len(ids) * (1 + 9 * 20)
-    print(f"\n== Legacy client, {len(ids)} problems of models.csv: time with upgrade / best legacy algorithm")
-    print(f"geometric mean {mean:.3f} (at most 0.6: {verdict(mean <= 0.6)}), "
-          f"about {read_counter(folder + '/upgrade-upgrade-1.err', 'upgraded') * len(ids) // max(launches, 1)} problems "
-          f"ran a plan")
+    errors = len(set.union(*map(set, paired)) - ids)
+    print(f"\n== Legacy client, {len(ids)} problems of models.csv ({errors} more failed in some run): time with upgrade / "
+          f"best legacy algorithm, median of {len(paired)} processes that run both")
+    print(f"geometric mean {mean:.3f} (at most 0.6: {verdict(mean <= 0.6)})")
     print(f"worst {max(ratios.values()):.3f}, above 1.02: {len(slower)} ({verdict(not slower)})")
-    same = [i for i in ids if checked[i]["hash"] == runs["legacy-checked"][i]["hash"] and
-            checked[i]["algo"] == runs["legacy-checked"][i]["algo"]]
-    others = [i for i in ids if i not in same]
-    for what, of in [("another output: a plan or another algorithm", others), ("the very same algorithm and output", same)]:
-        if of:
-            print(f"  {what}: {len(of)} problems, worst {max(ratios[i] for i in of):.3f}, "
-                  f"above 1.02: {sum(ratios[i] > 1.02 for i in of)}")
-    forms = {"as listed": [i for i in ids if not i.endswith(MIXED)], "mixed precision": [i for i in ids if i.endswith(MIXED)]}
-    for form, of in [*forms.items(), *((d, [i for i in ids if dtype_of_id(i, dtypes) == d]) for d in ("fp32", "fp16"))]:
-        these = [ratios[i] for i in of]
+    groups = {"another output: a plan or another algorithm": ids - same,
+              "the very same algorithm and output": same,
+              "as listed": [i for i in ids if not i.endswith(MIXED)],
+              "mixed precision": [i for i in ids if i.endswith(MIXED)],
+              **{dtype: [i for i in ids if dtype_of_id(i, dtypes) == dtype] for dtype in ("fp32", "fp16")}}
+    for name, group in groups.items():
+        these = [ratios[i] for i in group]
         if these:
-            print(f"  {form}: {len(these)} problems, geometric mean {geometric_mean(these):.3f}, "
-                  f"best {min(these):.3f}, worst {max(these):.3f}")
-    for identity in sorted(ids, key=lambda i: -ratios[i])[:6]:
-        print(f"  {ratios[identity]:.3f} {identity} legacy {time_us('legacy', identity):.1f} us "
-              f"(algorithm {runs['legacy-1'][identity]['algo']}), upgraded {time_us('upgrade', identity):.1f} us "
-              f"(carrier {upgraded[identity]['algo']})")
-    if runs["named"]:
-        own = geometric_mean([float(runs["named"][i]["run_us"]) / time_us("legacy", i) for i in ids])
-        print(f"the named algorithms by themselves take {own:.3f} of the best legacy algorithm (calls that fit no plan)")
+            print(f"  {name}: {len(these)} problems, geometric mean {geometric_mean(these):.3f}, best {min(these):.3f}, "
+                  f"worst {max(these):.3f}, above 1.02: {sum(ratio > 1.02 for ratio in these)}")
+    for identity in sorted(ids, key=lambda i: -ratios[i])[:8]:
+        middle = min(paired, key=lambda rows: abs(float(rows[identity]["run_us"]) / float(rows[identity]["own_us"])
+                                                  - ratios[identity]))[identity]
+        print(f"  {ratios[identity]:.3f} {identity} own {float(middle['own_us']):.1f} us (algorithm {middle['own_algo']}, "
+              f"math {middle['own_math']}), answer {float(middle['run_us']):.1f} us (algorithm {middle['algo']}, "
+              f"math {middle['math']}{'' if identity in same else ', another output'}); "
+              f"ratios {' '.join(f'{ratio:.3f}' for ratio in all_ratios(identity))}")
+    alpha = [statistics.median(all_ratios(i, "own_us", "own_first_us")) for i in ids]
+    first = geometric_mean([statistics.median(all_ratios(i, "run_us", "own_first_us")) for i in ids])
+    print(f"what alpha 2 costs (own time / with alpha 1, before the question): median {statistics.median(alpha):.3f}, "
+          f"largest {max(alpha):.3f}; with the latter the geometric mean is {first:.3f}")
+
+
+def exactness_table(ids, legacy, checked, named):
     print("== How exact: largest |error| / sum of |products| of 64 results a problem")
-    for dtype in sorted({dtype_of_id(i, dtypes) for i in ids}):
-        these = [i for i in ids if dtype_of_id(i, dtypes) == dtype]
-        print(f"  {dtype}: legacy {max(float(runs['legacy-checked'][i]['rounding']) for i in these):.2e}, "
+    for dtype in sorted({dtype_of(checked[i]) for i in ids}):
+        these = [i for i in ids if dtype_of(checked[i]) == dtype]
+        print(f"  {dtype}: legacy {max(float(legacy[i]['rounding']) for i in these):.2e}, "
               f"upgraded {max(float(checked[i]['rounding']) for i in these):.2e}")
-    off = [i for i in ids if not float(checked[i]["rounding"]) <= TOLERANCE[dtype_of_id(i, dtypes)]]
+    off = [i for i in ids if not float(checked[i]["rounding"]) <= TOLERANCE[dtype_of(checked[i])]]
     print(f"beyond the type's tolerance: {len(off)} ({verdict(not off)}) {' '.join(sorted(off)[:5])}")
-    for what, name in [("the best legacy algorithm", "legacy-checked"), ("the named algorithm", "named")]:
-        if runs[name]:
-            errors = {i: error_ratio(checked[i], runs[name][i]) for i in ids}
+    for what, rows in [("the best legacy algorithm", legacy), ("the named algorithm", named)]:
+        if rows:
+            errors = {i: error_ratio(checked[i], rows[i]) for i in ids}
             worse = sorted((i for i in ids if errors[i] > 2), key=lambda i: -errors[i])
             print(f"error / error of {what}: geometric mean {geometric_mean(list(errors.values())):.2f}, "
                   f"largest {max(errors.values()):.2f}, above 2: {len(worse)} ({verdict(not worse)})")
             for identity in worse[:6]:
-                print(f"  {errors[identity]:.2f} {identity} {runs[name][identity]['rounding']} "
-                      f"(algorithm {runs[name][identity]['algo']}) -> {checked[identity]['rounding']}")
-    cold = read_rows(f"{folder}/upgrade-upgrade-cold.out")
-    lost = [i for i in ids if i in cold and cold[i]["hash"] != upgraded[i]["hash"]]
-    print(f"another handle, the same algorithm, another result: {len(lost)}")
+                print(f"  {errors[identity]:.2f} {identity} {rows[identity]['rounding']} "
+                      f"(algorithm {rows[identity]['algo']}) -> {checked[identity]['rounding']}")
 
 
 def data_types(folder):

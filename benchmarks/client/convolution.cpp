@@ -124,13 +124,17 @@ void check_cudnn(abi::Status status, const char* what) {
 }
 
 Convolution::Convolution(abi::Handle handle, const Shape& shape, int math_type)
-    : m_handle(handle), m_shape(shape), m_operation(shape.operation), m_data_type(data_type_of(shape.dtype)) {
+    : m_handle(handle),
+      m_shape(shape),
+      m_operation(shape.operation),
+      m_data_type(data_type_of(shape.dtype)),
+      m_math_type(math_type) {
     const abi::TensorFormat format = shape.is_channels_last ? abi::k_nhwc : abi::k_nchw;
     const int nb_dims = static_cast<int>(shape.x.size());
     const abi::DataType compute = m_data_type == abi::k_double ? abi::k_double : abi::k_float;
     const bool is_wide = m_data_type == abi::k_double || m_data_type == abi::k_float;
-    if (math_type < 0) {
-        math_type = is_wide ? abi::k_default_math : abi::k_tensor_op_math;
+    if (m_math_type < 0) {
+        m_math_type = is_wide ? abi::k_default_math : abi::k_tensor_op_math;
     }
     check_cudnn(cudnnCreateTensorDescriptor(&m_x), "cudnnCreateTensorDescriptor");
     check_cudnn(cudnnCreateTensorDescriptor(&m_y), "cudnnCreateTensorDescriptor");
@@ -143,7 +147,7 @@ Convolution::Convolution(abi::Handle handle, const Shape& shape, int math_type)
                                                 shape.dilations.data(), abi::k_cross_correlation, compute),
                 "cudnnSetConvolutionNdDescriptor");
     check_cudnn(cudnnSetConvolutionGroupCount(m_convolution, shape.groups), "cudnnSetConvolutionGroupCount");
-    check_cudnn(cudnnSetConvolutionMathType(m_convolution, math_type), "cudnnSetConvolutionMathType");
+    restore_math_type();
     m_output = m_operation == Operation::forward         ? &m_y_buffer
                : m_operation == Operation::backward_data ? &m_x_buffer
                                                          : &m_w_buffer;
@@ -222,9 +226,20 @@ abi::AlgoPerf Convolution::ask(const Question& question) {
 void Convolution::adopt(const abi::AlgoPerf& answer) {
     check_cudnn(cudnnSetConvolutionMathType(m_convolution, answer.math_type), "cudnnSetConvolutionMathType");
     m_search_workspace = DeviceBuffer();
-    m_workspace = DeviceBuffer();
-    m_workspace = DeviceBuffer(answer.memory);
+    reserve_workspace(answer.memory);
+    m_workspace_bytes = answer.memory;
     m_algorithm = answer.algo;
+}
+
+void Convolution::reserve_workspace(std::size_t bytes) {
+    if (m_workspace.size_bytes() < bytes) {
+        m_workspace = DeviceBuffer();
+        m_workspace = DeviceBuffer(bytes);
+    }
+}
+
+void Convolution::restore_math_type() {
+    check_cudnn(cudnnSetConvolutionMathType(m_convolution, m_math_type), "cudnnSetConvolutionMathType");
 }
 
 abi::AlgoPerf Convolution::look_up(int algorithm, int math_type) {
@@ -258,21 +273,21 @@ double Convolution::largest_error(int samples) const {
     return benchmarks::largest_error(m_shape, {input(1), input(2), input(3)}, output, samples);
 }
 
-void Convolution::run() {
-    const double one = 1;
+void Convolution::run(double alpha) {
     const double zero = 0;
-    const float one_float = 1;
+    const auto alpha_float = static_cast<float>(alpha);
     const float zero_float = 0;
     const bool is_double = m_data_type == abi::k_double;
     const Roles of = roles(m_x, m_w, m_y);
     const Roles at = roles(m_x_buffer.data(), m_w_buffer.data(), m_y_buffer.data());
     constexpr std::array<abi::ConvolutionFn, 3> functions = {cudnnConvolutionForward, cudnnConvolutionBackwardData,
                                                              cudnnConvolutionBackwardFilter};
-    const void* const alpha = is_double ? static_cast<const void*>(&one) : &one_float;
+    const void* const alpha_of_type = is_double ? static_cast<const void*>(&alpha) : &alpha_float;
     const void* const beta = is_double ? static_cast<const void*>(&zero) : &zero_float;
+    void* const workspace = m_workspace_bytes > 0 ? m_workspace.data() : nullptr;
     check_cudnn(functions[static_cast<std::size_t>(m_operation)](
-                    m_handle, alpha, of.a, at.a, of.b, at.b, m_convolution, m_algorithm, m_workspace.data(),
-                    m_workspace.size_bytes(), beta, of.c, const_cast<void*>(at.c)),
+                    m_handle, alpha_of_type, of.a, at.a, of.b, at.b, m_convolution, m_algorithm, workspace,
+                    m_workspace_bytes, beta, of.c, const_cast<void*>(at.c)),
                 "the convolution");
 }
 

@@ -35,17 +35,23 @@ class Convolution {
     void allocate(bool all_digits = false);
     // The library's answer: the first usable algorithm within the workspace limit.
     [[nodiscard]] abi::AlgoPerf ask(const Question&);
-    // Takes the math type and allocates the workspace of an answer.
+    // Takes the algorithm, the math type and the workspace of an answer, for all runs from now on.
     void adopt(const abi::AlgoPerf&);
+    // At least so much: algorithms adopted in turn then run in the same memory.
+    void reserve_workspace(std::size_t bytes);
+    // The program's own, as before any algorithm was looked up or adopted: questions are asked with it.
+    void restore_math_type();
     // What adopt() needs of an algorithm that was chosen elsewhere: the workspace that the library asks for it now.
     [[nodiscard]] abi::AlgoPerf look_up(int algorithm, int math_type);
     // For all calls from now on.
     void use(abi::Handle handle) { m_handle = handle; }
-    void run();
+    void run(double alpha = 1);
     // The largest error among some elements of the result, against double precision (reference.hpp).
     [[nodiscard]] double largest_error(int samples) const;
     [[nodiscard]] const DeviceBuffer& output() const { return *m_output; }
     [[nodiscard]] abi::DataType data_type() const { return m_data_type; }
+    [[nodiscard]] Operation operation() const { return m_operation; }
+    [[nodiscard]] int math_type() const { return m_math_type; }
 
   private:
     // The caller's view of the three tensors: first and second operand and result.
@@ -71,7 +77,9 @@ class Convolution {
     DeviceBuffer m_search_workspace;
     DeviceBuffer m_workspace;
     DeviceBuffer* m_output = nullptr;
+    int m_math_type;
     int m_algorithm = 0;
+    std::size_t m_workspace_bytes = 0;
 };
 
 // An element of one of this client's types.

@@ -7,6 +7,11 @@
 #include <utility>
 
 namespace cudnn_tune::benchmarks {
+namespace {
+
+constexpr std::size_t k_filled_bytes = std::size_t{32} << 20;  // 10 us of filling
+
+}  // namespace
 
 void check_cuda(abi::CuResult result, const char* what) {
     if (result != abi::k_cu_success) {
@@ -74,39 +79,43 @@ std::vector<std::byte> DeviceBuffer::read_at(std::size_t offset_bytes, std::size
     return contents;
 }
 
+Sampler::Sampler(int most_launches) : m_most_launches(most_launches), m_filled(most_launches > 1 ? k_filled_bytes : 0) {
+    check_cuda(cuEventCreate(&m_start, abi::k_cu_event_default), "cuEventCreate");
+    check_cuda(cuEventCreate(&m_stop, abi::k_cu_event_default), "cuEventCreate");
+}
+
+Sampler::~Sampler() {
+    static_cast<void>(cuEventDestroy_v2(m_start));
+    static_cast<void>(cuEventDestroy_v2(m_stop));
+}
+
+double Sampler::launch_us(int launches, const std::function<void()>& launch) {
+    for (int fill = 0; m_most_launches > 1 && fill < 4 * launches; ++fill) {
+        check_cuda(
+            cuMemsetD32Async(reinterpret_cast<abi::CuDevicePtr>(m_filled.data()), 0, k_filled_bytes / 4, nullptr),
+            "cuMemsetD32Async");
+    }
+    check_cuda(cuEventRecord(m_start, nullptr), "cuEventRecord");
+    for (int i = 0; i < launches; ++i) {
+        launch();
+    }
+    check_cuda(cuEventRecord(m_stop, nullptr), "cuEventRecord");
+    check_cuda(cuEventSynchronize(m_stop), "the convolution");
+    float time_ms = 0;
+    check_cuda(cuEventElapsedTime(&time_ms, m_start, m_stop), "cuEventElapsedTime");
+    return 1e3 * static_cast<double>(time_ms) / launches;
+}
+
 double median_run_us(int repeat, int burst, const std::function<void()>& launch) {
     launch();
     check_cuda(cuStreamSynchronize(nullptr), "the convolution");
-    std::vector<float> times_ms;
-    abi::CuEvent start = nullptr;
-    abi::CuEvent stop = nullptr;
-    check_cuda(cuEventCreate(&start, abi::k_cu_event_default), "cuEventCreate");
-    check_cuda(cuEventCreate(&stop, abi::k_cu_event_default), "cuEventCreate");
-    constexpr std::size_t filled_bytes = std::size_t{32} << 20;  // 10 us of filling
-    const DeviceBuffer filled(burst > 1 ? filled_bytes : 4);
+    Sampler sampler(burst);
+    std::vector<double> times_us;
     for (int i = 0; i < repeat; ++i) {
-        for (int fill = 0; burst > 1 && fill < 4 * burst; ++fill) {
-            check_cuda(
-                cuMemsetD32Async(reinterpret_cast<abi::CuDevicePtr>(filled.data()), 0, filled_bytes / 4, nullptr),
-                "cuMemsetD32Async");
-        }
-        check_cuda(cuEventRecord(start, nullptr), "cuEventRecord");
-        for (int j = 0; j < burst; ++j) {
-            launch();
-        }
-        check_cuda(cuEventRecord(stop, nullptr), "cuEventRecord");
-        check_cuda(cuEventSynchronize(stop), "the convolution");
-        float time_ms = 0;
-        check_cuda(cuEventElapsedTime(&time_ms, start, stop), "cuEventElapsedTime");
-        times_ms.push_back(time_ms / static_cast<float>(burst));
+        times_us.push_back(sampler.launch_us(burst, launch));
     }
-    static_cast<void>(cuEventDestroy_v2(start));
-    static_cast<void>(cuEventDestroy_v2(stop));
-    if (times_ms.empty()) {
-        return 0;
-    }
-    std::ranges::sort(times_ms);
-    return 1e3 * static_cast<double>(times_ms[times_ms.size() / 2]);
+    std::ranges::sort(times_us);
+    return times_us.empty() ? 0 : times_us[times_us.size() / 2];
 }
 
 }  // namespace cudnn_tune::benchmarks

@@ -37,9 +37,27 @@ class DeviceBuffer {
     std::size_t m_bytes = 0;
 };
 
-// The median over `repeat` samples on the default stream, after a launch that is not timed. 0 if `repeat` is 0. A
-// sample is `burst` launches in a row. With more than one the GPU has something else to do while they are enqueued (for
-// 40 us each), so that not the host is timed.
+// Times launches on the default stream.
+class Sampler {
+  public:
+    // Unless `most_launches` is 1 the GPU has something else to do while the launches of a sample are enqueued (for 40
+    // us each), so that not the host is timed.
+    explicit Sampler(int most_launches);
+    ~Sampler();
+    Sampler(const Sampler&) = delete;
+    Sampler& operator=(const Sampler&) = delete;
+
+    // A sample: that many launches in a row, and what one of them took.
+    [[nodiscard]] double launch_us(int launches, const std::function<void()>& launch);
+
+  private:
+    int m_most_launches;
+    DeviceBuffer m_filled;
+    abi::CuEvent m_start = nullptr;
+    abi::CuEvent m_stop = nullptr;
+};
+
+// The median over `repeat` samples of `burst` launches, after a launch that is not timed. 0 if `repeat` is 0.
 [[nodiscard]] double median_run_us(int repeat, int burst, const std::function<void()>& launch);
 
 }  // namespace cudnn_tune::benchmarks
