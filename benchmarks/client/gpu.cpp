@@ -111,6 +111,7 @@ double median_run_us(int repeat, int burst, const std::function<void()>& launch)
     check_cuda(cuStreamSynchronize(nullptr), "the convolution");
     Sampler sampler(burst);
     std::vector<double> times_us;
+    times_us.reserve(static_cast<std::size_t>(std::max(repeat, 0)));
     for (int i = 0; i < repeat; ++i) {
         times_us.push_back(sampler.launch_us(burst, launch));
     }

@@ -55,6 +55,7 @@ std::vector<std::string> runs_of(const std::vector<test::SimCall>& log) {
         }
     }
     std::vector<std::string> texts;
+    texts.reserve(runs.size());
     for (const auto& [what, count] : runs) {
         texts.push_back(std::to_string(count) + " x " + what);
     }
