@@ -63,7 +63,7 @@ upgraded() { CUDNN_TUNE_POLICY=$work/upgrade.json "$@"; }
 tool=("$programs/cudnn-tune" run --cache)
 
 if wants client; then
-    client=("$programs/legacy_client" "$benchmarks/shapes/models.csv" --every "$every" --mixed-precision --burst $burst)
+    client=("$programs/legacy_client" "$benchmarks/shapes/models.csv" --every "$every" --mixed-precision --burst "$burst")
     cache=$work/client.jsonl
     # The best legacy algorithm of each problem, then the configurations in the same entries: each with a budget of its own.
     with_libraries run legacy-cold 100 "${tool[@]}" "$cache" -- "${client[@]}"
@@ -72,7 +72,7 @@ if wants client; then
     with_libraries upgraded run upgrade-checked 60 "${tool[@]}" "$cache" -- "${client[@]}" --check 64
     # The same kernel takes up to a quarter more in one process than in another: both sides of a ratio are of one process.
     for turn in 1 2 3; do
-        with_libraries upgraded run paired-$turn 150 "${tool[@]}" "$cache" -- "${client[@]}" --against-own $rounds
+        with_libraries upgraded run paired-$turn 150 "${tool[@]}" "$cache" -- "${client[@]}" --against-own "$rounds"
     done
     # What the named algorithms do by themselves.
     with_libraries run named 60 "${client[@]}" --check 64 --answers "$OUT/upgrade-upgrade-checked.out"
