@@ -5,10 +5,11 @@
 // Linked with cuDNN: the real library is then found from here, as from any of its clients (LD_LIBRARY_PATH).
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <sstream>
 #include <string>
@@ -47,10 +48,23 @@ constexpr std::array<const char*, k_nb_calls> k_names = {"finalize_heuristics",
                                                          "cudaEventSynchronize",
                                                          "cudaStreamSynchronize"};
 
+constexpr std::size_t k_nb_longest = 8;
+
 struct Total {
-    std::atomic<std::int64_t> count{0};
-    std::atomic<std::int64_t> time_ns{0};
+    std::int64_t count = 0;
+    std::int64_t time_ns = 0;
+    std::array<std::int64_t, k_nb_longest> longest_ns{};  // descending
+
+    void add(std::int64_t duration_ns) {
+        ++count;
+        time_ns += duration_ns;
+        if (duration_ns > longest_ns.back()) {
+            longest_ns.back() = duration_ns;
+            std::ranges::sort(longest_ns, std::greater());
+        }
+    }
 };
+std::mutex g_mutex;
 std::array<Total, k_nb_calls> g_totals;
 
 class Stopwatch {
@@ -59,8 +73,9 @@ class Stopwatch {
     Stopwatch(const Stopwatch&) = delete;
     Stopwatch& operator=(const Stopwatch&) = delete;
     ~Stopwatch() {
-        ++g_totals[m_call].count;
-        g_totals[m_call].time_ns += std::chrono::nanoseconds(std::chrono::steady_clock::now() - m_start).count();
+        const std::chrono::nanoseconds duration = std::chrono::steady_clock::now() - m_start;
+        const std::lock_guard lock(g_mutex);
+        g_totals[m_call].add(duration.count());
     }
 
   private:
@@ -79,11 +94,10 @@ Function* next(const char* name) {
     return reinterpret_cast<Function*>(found);
 }
 
-std::mutex g_types_mutex;
 std::unordered_map<const void*, int> g_types;  // of the descriptors that plans and lists are made with
 
 Call finalize_call(const void* descriptor) {
-    const std::lock_guard lock(g_types_mutex);
+    const std::lock_guard lock(g_mutex);
     const auto found = g_types.find(descriptor);
     const int type = found != g_types.end() ? found->second : -1;
     return type == abi::k_engineheur_descriptor ? k_finalize_heuristics
@@ -99,7 +113,7 @@ COUNTED abi::Status cudnnBackendCreateDescriptor(int type, abi::BackendDescripto
     static auto* const real = next<abi::Status(int, abi::BackendDescriptor*)>("cudnnBackendCreateDescriptor");
     const abi::Status status = real(type, descriptor);
     if (status == abi::k_success) {
-        const std::lock_guard lock(g_types_mutex);
+        const std::lock_guard lock(g_mutex);
         g_types[*descriptor] = type;
     }
     return status;
@@ -159,13 +173,21 @@ COUNTED int cudaStreamSynchronize(void* stream) {
     return real(stream);
 }
 
-// {"name": [calls, milliseconds], …}; valid until the thread calls it again.
+// {"name": [calls, milliseconds, [the longest of them, milliseconds]], …}; valid until the thread calls it again.
 COUNTED const char* call_times_json() {
     thread_local std::string json;
     std::ostringstream out;
+    const auto in_ms = [](std::int64_t time_ns) { return static_cast<double>(time_ns) / 1e6; };
+    const std::lock_guard lock(g_mutex);
     for (std::size_t i = 0; i < k_nb_calls; ++i) {
-        out << (i == 0 ? "{" : ", ") << '"' << k_names[i] << "\": [" << g_totals[i].count << ", "
-            << static_cast<double>(g_totals[i].time_ns) / 1e6 << ']';
+        const Total& total = g_totals[i];
+        out << (i == 0 ? "{" : ", ") << '"' << k_names[i] << "\": [" << total.count << ", " << in_ms(total.time_ns);
+        const char* separator = ", [";
+        for (const std::int64_t longest_ns : total.longest_ns) {
+            out << separator << in_ms(longest_ns);
+            separator = ", ";
+        }
+        out << "]]";
     }
     out << '}';
     json = out.str();

@@ -110,7 +110,7 @@ def loss_curve(arguments, memory_format):
 
 
 def read_call_times():
-    """By the name of a call: how often it was made so far, and the milliseconds that it took."""
+    """By the name of a call: how often it was made so far, the milliseconds that it took, and the longest ones'."""
     read = ctypes.CDLL(None).call_times_json
     read.restype = ctypes.c_char_p
     return json.loads(read())
@@ -180,8 +180,8 @@ def main():
               "step_ms": statistics.median(times_ms) if times_ms else 0.0,
               "convolution_ms": None if arguments.no_profile else convolution_ms(model, optimizer, x, arguments)}
     if arguments.call_times:
-        report["call_times"] = {name: [count - before[name][0], round(time_ms - before[name][1], 1)]
-                                for name, (count, time_ms) in after.items()}
+        report["call_times"] = {name: [count - before[name][0], round(time_ms - before[name][1], 1), longest_ms]
+                                for name, (count, time_ms, longest_ms) in after.items()}
     if arguments.loss_curve:
         report["losses"] = loss_curve(arguments, memory_format)
     if arguments.save:

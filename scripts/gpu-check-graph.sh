@@ -3,7 +3,7 @@
 # Checks the graph API and the store of compiled kernels on a real GPU with PyTorch and JAX, from the folder that
 # `gpu-check.sh --stage` made. Runs with the library alternate with runs without; ends with a table; logs go to $OUT.
 #   --parts "A B"   only these of: start where compile damage attention models matrix safety jax
-#   --repeat N      runs of each kind for the parts start, compile and models (default 5)
+#   --repeat N      runs of each kind for the parts start, where, compile and models (default 5)
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here
@@ -73,16 +73,17 @@ if wants where; then
     echo '{"results": "best"}' >"$work/best.json"
     lib=$(dirname "$programs")/lib
     cudnn=$(python3 -c 'import nvidia.cudnn as m; print(list(m.__path__)[0] + "/lib")')
-    counted() { env LD_LIBRARY_PATH="$cudnn" LD_PRELOAD="$lib/libcall_times.so" "$@"; }
-    tuned() { counted LD_PRELOAD="$lib/libcall_times.so $lib/libcudnn_tune.so" CUDNN_TUNE_CACHE="$work/where.jsonl" "$@"; }
-    run where-cold 120 tuned "${model[@]}"
-    for ((i = 0; i < 3; i++)); do
-        run where-default-plain 60 counted "${model[@]}"
-        run where-default-warm 60 tuned "${model[@]}"
-        run where-benchmark-plain 60 counted "${model[@]}" --benchmark
-        run where-benchmark-warm 60 tuned "${model[@]}" --benchmark
-        run where-benchmark-best 60 tuned CUDNN_TUNE_POLICY="$work/best.json" "${model[@]}" --benchmark
+    counted=(env LD_LIBRARY_PATH="$cudnn" LD_PRELOAD="$lib/libcall_times.so")
+    tuned=(env LD_LIBRARY_PATH="$cudnn" LD_PRELOAD="$lib/libcall_times.so $lib/libcudnn_tune.so" CUDNN_TUNE_CACHE="$work/where.jsonl")
+    run where-cold 120 "${tuned[@]}" "${model[@]}"
+    for ((i = 0; i < repeat; i++)); do
+        run where-default-plain 60 "${counted[@]}" "${model[@]}"
+        run where-default-warm 60 "${tuned[@]}" "${model[@]}"
+        run where-benchmark-plain 60 "${counted[@]}" "${model[@]}" --benchmark
+        run where-benchmark-warm 60 "${tuned[@]}" "${model[@]}" --benchmark
+        CUDNN_TUNE_POLICY=$work/best.json run where-benchmark-best 60 "${tuned[@]}" "${model[@]}" --benchmark
     done
+    cp "$work/where.jsonl" "$OUT/where.jsonl"
 fi
 if wants compile; then
     for case in ${COMPILE_CASES:-mobilenet_v2 efficientnet_b0 convnext_tiny resnet50}; do
