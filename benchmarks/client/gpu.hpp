@@ -40,8 +40,8 @@ class DeviceBuffer {
 // Times launches on the default stream.
 class Sampler {
   public:
-    // Unless `most_launches` is 1 the GPU has something else to do while the launches of a sample are enqueued (for 40
-    // us each), so that not the host is timed.
+    // Unless `most_launches` is 1 the GPU has something else to do while the launches of a sample are enqueued, so that
+    // not the host is timed: a call of cuDNN may take it longer than the kernels take the GPU.
     explicit Sampler(int most_launches);
     ~Sampler();
     Sampler(const Sampler&) = delete;
@@ -52,6 +52,7 @@ class Sampler {
 
   private:
     int m_most_launches;
+    int m_fills_a_launch = 4;
     DeviceBuffer m_filled;
     abi::CuEvent m_start = nullptr;
     abi::CuEvent m_stop = nullptr;

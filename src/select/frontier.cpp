@@ -19,9 +19,10 @@ bool same_capabilities_and_subset(std::uint32_t preferred, std::uint32_t other, 
 
 }  // namespace
 
-bool covers(const cache::Candidate& preferred, const cache::Candidate& other) {
+bool covers(const cache::Candidate& preferred, const cache::Candidate& other, std::uint32_t unasked) {
     return preferred.workspace_bytes <= other.workspace_bytes &&
-           same_capabilities_and_subset(preferred.numerical_notes, other.numerical_notes, k_numerical_capabilities) &&
+           same_capabilities_and_subset(preferred.numerical_notes & ~unasked, other.numerical_notes & ~unasked,
+                                        k_numerical_capabilities) &&
            same_capabilities_and_subset(preferred.behavior_notes, other.behavior_notes, k_behavior_capabilities);
 }
 
@@ -45,20 +46,23 @@ std::vector<std::size_t> eligible(const std::vector<cache::Candidate>& candidate
 
 namespace {
 
-int refusable_notes(const cache::Candidate& candidate, bool tensor_cores_may_be_refused) {
-    std::uint32_t numerical = candidate.numerical_notes & ~(1U << abi::k_note_strict_nan_prop);
-    if (!tensor_cores_may_be_refused) {
-        numerical &= ~(1U << abi::k_note_tensor_core);
-    }
-    const std::uint32_t behavior = candidate.behavior_notes & ~(1U << abi::k_behavior_supports_cuda_graph);
+// Numerical notes by which no program filters this question's list.
+std::uint32_t unasked_notes(const GraphListQuestion& question) {
+    return question.tensor_cores_may_be_refused ? 0 : 1U << static_cast<unsigned>(abi::k_note_tensor_core);
+}
+
+int refusable_notes(const cache::Candidate& candidate, std::uint32_t unasked) {
+    const std::uint32_t numerical =
+        candidate.numerical_notes & ~(1U << static_cast<unsigned>(abi::k_note_strict_nan_prop)) & ~unasked;
+    const std::uint32_t behavior =
+        candidate.behavior_notes & ~(1U << static_cast<unsigned>(abi::k_behavior_supports_cuda_graph));
     return std::popcount(numerical) + std::popcount(behavior);
 }
 
 std::vector<std::size_t> last_resort(const std::vector<cache::Candidate>& candidates,
                                      const std::vector<std::size_t>& preferred, const GraphListQuestion& question) {
-    const auto notes = [&](std::size_t index) {
-        return refusable_notes(candidates[index], question.tensor_cores_may_be_refused);
-    };
+    const std::uint32_t unasked = unasked_notes(question);
+    const auto notes = [&](std::size_t index) { return refusable_notes(candidates[index], unasked); };
     std::vector<std::size_t> own;
     std::ranges::copy_if(preferred, std::back_inserter(own),
                          [&](std::size_t index) { return list_of(candidates[index].mode) == abi::k_mode_fallback; });
@@ -68,20 +72,23 @@ std::vector<std::size_t> last_resort(const std::vector<cache::Candidate>& candid
     const int fewest = notes(*std::ranges::min_element(own, {}, notes));
     std::erase_if(own, [&](std::size_t index) { return notes(index) > fewest; });
     return {*std::ranges::find_if(preferred, [&](std::size_t index) {
-        return std::ranges::any_of(own, [&](std::size_t o) { return covers(candidates[index], candidates[o]); });
+        return std::ranges::any_of(own,
+                                   [&](std::size_t o) { return covers(candidates[index], candidates[o], unasked); });
     })};
 }
 
 // Programs that measure a list run each entry twice and stop after ten (PyTorch's benchmark_limit, by default).
 constexpr std::size_t k_nb_tried = 10;
 constexpr std::int64_t k_runs_of_a_try = 2;
-// What a further entry costs such a program besides: building the plan, loading the kernel (seen on an H200: 1.5 ms).
-constexpr std::int64_t k_try_ns = 2'000'000;
+// What a further entry costs such a program besides: building the plan, loading the kernel (seen on an H200: 0.6 ms).
+constexpr std::int64_t k_try_ns = 1'000'000;
+// What was not measured where others were is mostly an engine that loses by far everywhere (seen: 60 ms a launch).
+constexpr std::int64_t k_unmeasured_ns = 10'000'000;
 // A filler this much slower than the first is not taken for the fastest by a single sample.
 constexpr std::int64_t k_clearly_slower_percent = 125;
 
 std::int64_t runs_ns(const cache::Candidate& candidate) {
-    return k_runs_of_a_try * std::max<std::int64_t>(candidate.time_ns, 0);
+    return k_runs_of_a_try * (candidate.measured() ? candidate.time_ns : k_unmeasured_ns);
 }
 
 // Entries of the asked list that can stand before served[at] without helping any filter: clearly slower than the

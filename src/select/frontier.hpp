@@ -38,8 +38,8 @@ struct GraphListQuestion {
     ResultMode result = ResultMode::frontier;
 };
 
-// True if whatever filter `other` passes, `preferred` passes, too.
-[[nodiscard]] bool covers(const cache::Candidate& preferred, const cache::Candidate& other);
+// True if whatever filter `other` passes, `preferred` passes, too. `unasked`: numerical notes that no filter names.
+[[nodiscard]] bool covers(const cache::Candidate& preferred, const cache::Candidate& other, std::uint32_t unasked = 0);
 
 // Indices of the candidates that may be served to this question, preferred first: usable, and without a numerical note
 // that the asked list itself does not have, since programs choose a mode for what it may contain. Empty if nothing of

@@ -258,6 +258,12 @@ TEST(Frontier, AfterAnotherModeFallbackIsTheEntryThatPassesMostFilters) {
     EXPECT_THAT(served_list(with_note, question), ElementsAre(0));
     with_note[0].workspace_bytes = 1;
     EXPECT_THAT(served_list(with_note, question), ElementsAre(2));
+    // It may have them while the list's entry has not.
+    with_note[0].workspace_bytes = 0;
+    with_note.erase(with_note.begin() + 1, with_note.begin() + 3);
+    with_note.push_back(candidate(Graph{
+        .engine = 6, .mode = abi::k_mode_fallback, .workspace_bytes = 9, .numerical_notes = 0b1, .behavior_notes = 1}));
+    EXPECT_THAT(served_list(with_note, question), ElementsAre(0));
     // Only FALLBACK is a last resort.
     EXPECT_THAT(served_list(candidates, {.mode = abi::k_mode_instant, .other_mode_answered = true}), ElementsAre(0));
 }
@@ -286,7 +292,16 @@ TEST(Frontier, NothingIsPutBeforeASlowEntryThatIsTriedAllTheSame) {
 }
 
 TEST(Frontier, NothingIsPutBeforeASlowEntryThatCostsLessThanTryingOthers) {
-    EXPECT_THAT(served_list(with_a_slow_last(12, 10'000'000), {}), ElementsAre(0, 13));
+    EXPECT_THAT(served_list(with_a_slow_last(12, 5'000'000), {}), ElementsAre(0, 13));
+}
+
+TEST(Frontier, WhatWasNotMeasuredWhereOthersWereCountsAsSlow) {
+    EXPECT_THAT(served_list(with_a_slow_last(9, -1), {}), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10));
+    Candidates nothing_measured = with_a_slow_last(9, -1);
+    for (cache::Candidate& candidate : nothing_measured) {
+        candidate.time_ns = -1;
+    }
+    EXPECT_THAT(served_list(nothing_measured, {}), ElementsAre(0, 10));
 }
 
 TEST(Frontier, PutsNothingBeforeASlowEntryThatAProgramCouldPrefer) {
