@@ -139,11 +139,12 @@ bool run_problem(abi::Handle& handle, const Shape& shape, const Options& options
     } catch (const std::runtime_error& failure) {
         error = failure.what();
     }
-    std::printf("%s,%d,%d,%zu,%.3f,%.4f,%.3f,%.6g,%016llx,%s,%s,%.3g,%d,%d,%.3f,%.3f\n",
+    std::printf("%s,%d,%d,%zu,%.3f,%.4f,%.3f,%.6g,%016llx,%s,%s,%.3g,%d,%d,%.3f,%.3f,%.3f,%.3f\n",
                 cli::csv_field(shape.id).c_str(), answer.algo, answer.math_type, answer.memory, choose_us, again_us,
                 run_us, checksum.mean_magnitude, static_cast<unsigned long long>(checksum.hash),
                 cli::csv_field(gpu).c_str(), cli::csv_field(error).c_str(), rounding, comparison.algorithm,
-                comparison.math_type, comparison.own_us, comparison.own_first_us);
+                comparison.math_type, comparison.own_us, comparison.own_first_us, comparison.answer_call_us,
+                comparison.own_call_us);
     std::fflush(stdout);
     return error.empty();
 }
@@ -231,7 +232,7 @@ int run(const Options& options) {
                  cudnnGetVersion(), options.api.c_str());
     std::printf(
         "id,algo,math,workspace,choose_us,again_us,run_us,mean_magnitude,hash,gpu,error,rounding,"
-        "own_algo,own_math,own_us,own_first_us\n");
+        "own_algo,own_math,own_us,own_first_us,call_us,own_call_us\n");
     std::size_t nb_failed = 0;
     const auto start = std::chrono::steady_clock::now();
     for (const Shape& shape : shapes) {

@@ -3,14 +3,15 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <stdexcept>
 #include <utility>
 
 namespace cudnn_tune::benchmarks {
 namespace {
 
-constexpr std::size_t k_filled_bytes = std::size_t{32} << 20;  // 10 us of filling
-constexpr int k_most_fills_a_launch = 64;
+constexpr std::size_t k_filled_bytes = std::size_t{64} << 20;  // 20 us of filling
+constexpr int k_most_fills_a_launch = 32;
 
 }  // namespace
 
@@ -113,6 +114,15 @@ double Sampler::launch_us(int launches, const std::function<void()>& launch) {
     float time_ms = 0;
     check_cuda(cuEventElapsedTime(&time_ms, m_start, m_stop), "cuEventElapsedTime");
     return 1e3 * static_cast<double>(time_ms) / launches;
+}
+
+double Sampler::call_us(int calls, const std::function<void()>& call) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < calls; ++i) {
+        call();
+    }
+    check_cuda(cuStreamSynchronize(nullptr), "the convolution");
+    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count() / calls;
 }
 
 double median_run_us(int repeat, int burst, const std::function<void()>& launch) {

@@ -47,12 +47,15 @@ class Sampler {
     Sampler(const Sampler&) = delete;
     Sampler& operator=(const Sampler&) = delete;
 
-    // A sample: that many launches in a row, and what one of them took.
+    // A sample: that many launches in a row, and what one of them took the GPU.
     [[nodiscard]] double launch_us(int launches, const std::function<void()>& launch);
+    // What one of so many calls in a row takes a program until the last result is there: the longer of the host's time
+    // and the GPU's. Requires an idle GPU.
+    [[nodiscard]] static double call_us(int calls, const std::function<void()>& call);
 
   private:
     int m_most_launches;
-    int m_fills_a_launch = 4;
+    int m_fills_a_launch = 2;
     DeviceBuffer m_filled;
     abi::CuEvent m_start = nullptr;
     abi::CuEvent m_stop = nullptr;

@@ -13,10 +13,12 @@ namespace cudnn_tune::benchmarks {
 struct Comparison {
     int algorithm = -1;  // of the fastest own one, while it was compared with the answer
     int math_type = -1;
-    double own_us = 0;
+    double own_us = 0;       // of the GPU
+    double own_call_us = 0;  // of the program (Sampler::call_us): the least of the own ones
     // The fastest own one before the question, with alpha 1: shows what alpha costs in own_us.
     double own_first_us = 0;
     double answer_us = 0;
+    double answer_call_us = 0;
 };
 
 class OwnAlgorithms {
@@ -35,13 +37,14 @@ class OwnAlgorithms {
         double alpha = 1;
         int launches = 1;
         double time_us = 0;
+        double call_us = 0;
     };
 
     [[nodiscard]] std::vector<abi::AlgoPerf> algorithms(std::size_t workspace_limit_bytes);
     // What it takes by a short sample, after a launch that is not timed.
     [[nodiscard]] Contestant try_out(const abi::AlgoPerf&, double alpha);
     [[nodiscard]] double sample_us(const Contestant&, int launches);
-    // Each one's least time, of samples in turn: one of each in a round.
+    // Each one's least times, of samples in turn: one of each in a round.
     void race(std::vector<Contestant>&);
 
     Convolution& m_convolution;

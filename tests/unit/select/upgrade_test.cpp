@@ -103,6 +103,18 @@ TEST(Upgrade, WithoutAFasterConfigurationNothingChanges) {
     EXPECT_EQ(result.record.candidates[1].time_ns, 300'000);
 }
 
+TEST(Upgrade, AConfigurationAsFastAsAnAlgorithmComesBeforeIt) {
+    const auto first_with = [](std::int64_t time_us, std::int64_t workspace_bytes) {
+        const auto record = record_of({{1, 1000, 0}, {0, 3000, 0}}, {{67, time_us, workspace_bytes, k_tf32}});
+        const UpgradedRecord result = upgraded(record, problem_of(abi::k_float), k_rules);
+        const cache::Candidate& first = result.record.candidates.at(0);
+        return text_of(result) + " " + std::to_string(first.time_ns) + " " + std::to_string(result.record.heuristic);
+    };
+    EXPECT_EQ(first_with(1010, 0), "1:0=engine67 1010000 1") << "the algorithm carries it";
+    EXPECT_EQ(first_with(1011, 0), " 1000000 0");
+    EXPECT_EQ(first_with(1010, 5), "1:0=engine67 1010000 1") << "also with more workspace";
+}
+
 TEST(Upgrade, Tf32IsNotCarriedByAnAlgorithmThatIsExact) {
     const std::vector<Algorithm> exact{{0, 300, 0}, {2, 310, 0}};
     const auto record = record_of(exact, {{67, 100, 0, k_tf32}, {70, 250, 0, 0}});
