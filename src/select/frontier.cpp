@@ -148,6 +148,9 @@ std::vector<std::size_t> served_list(const std::vector<cache::Candidate>& candid
                                      const GraphListQuestion& question) {
     const std::vector<std::size_t> preferred = eligible(candidates, question.mode);
     const auto is_own = [&](std::size_t index) { return list_of(candidates[index].mode) == list_of(question.mode); };
+    if (question.result == ResultMode::best) {
+        return {preferred.begin(), preferred.begin() + (preferred.empty() ? 0 : 1)};
+    }
     if (question.other_mode_answered && list_of(question.mode) == abi::k_mode_fallback) {
         return last_resort(candidates, preferred, question);
     }
@@ -159,12 +162,8 @@ std::vector<std::size_t> served_list(const std::vector<cache::Candidate>& candid
         const auto stands_for_an_own_one = [&](std::size_t later) {
             return is_own(later) && covers(candidates[*at], candidates[later]) && !is_covered(later);
         };
-        if (is_covered(*at) || !std::any_of(at, preferred.end(), stands_for_an_own_one)) {
-            continue;
-        }
-        served.push_back(*at);
-        if (question.result == ResultMode::best) {
-            return served;
+        if (!is_covered(*at) && std::any_of(at, preferred.end(), stands_for_an_own_one)) {
+            served.push_back(*at);
         }
     }
     std::vector<std::size_t> own;

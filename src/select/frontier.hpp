@@ -27,7 +27,9 @@ inline constexpr std::uint32_t k_behavior_capabilities = (1U << abi::k_behavior_
 
 enum class ResultMode : std::uint8_t {
     frontier,
-    best,  // one entry: for programs that measure whatever they are given
+    // The most preferred of all lists alone, whatever list is asked: for programs that measure what they are given, by
+    // samples too short to tell two entries apart.
+    best,
 };
 
 struct GraphListQuestion {

@@ -326,6 +326,16 @@ TEST(Frontier, ResultModeBestIsTheMostPreferredEligibleEntry) {
                                 candidate(Graph{.engine = 3, .mode = 0})};
     EXPECT_THAT(served_list(candidates, {.mode = 0, .result = ResultMode::best}), ElementsAre(1));
     EXPECT_THAT(served_list(candidates, {.mode = 1, .result = ResultMode::best}), ElementsAre(0));
+    EXPECT_THAT(served_list(candidates, {.mode = abi::k_mode_fallback, .result = ResultMode::best}), IsEmpty());
+}
+
+TEST(Frontier, ResultModeBestIsTheSameEntryForFallbackAfterAnotherMode) {
+    const Candidates candidates{candidate(Graph{.engine = 1, .workspace_bytes = 9}), candidate(Graph{.engine = 2}),
+                                candidate(Graph{.engine = 3, .mode = abi::k_mode_fallback})};
+    GraphListQuestion question{.mode = abi::k_mode_fallback, .other_mode_answered = true};
+    EXPECT_THAT(served_list(candidates, question), ElementsAre(1));
+    question.result = ResultMode::best;
+    EXPECT_THAT(served_list(candidates, question), ElementsAre(0));
 }
 
 }  // namespace
