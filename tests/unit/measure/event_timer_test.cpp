@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 
 namespace cudnn_tune::measure {
 namespace {
@@ -66,11 +67,16 @@ class EventTimerTest : public ::testing::Test {
 
     // Nanoseconds a launch of a kernel of 5 us that the host needs 20 us to enqueue.
     std::int64_t time_of_a_short_kernel(HeadStartBuffer buffer, const Timer::Pace& pace = {}) {
+        return time_of_a_kernel(20'000, 5'000, buffer, pace);
+    }
+
+    std::int64_t time_of_a_kernel(std::int64_t enqueue_ns, std::int64_t kernel_ns, HeadStartBuffer buffer,
+                                  const Timer::Pace& pace) {
         const auto timer = EventTimer::create(m_driver, nullptr, m_clock, buffer);
         EXPECT_TRUE(timer.ok());
         g_gpu.fills = 0;
-        const auto timed = (*timer)->time(10, pace, [] {
-            g_gpu.enqueue(20'000, 5'000);
+        const auto timed = (*timer)->time(10, pace, [&] {
+            g_gpu.enqueue(enqueue_ns, kernel_ns);
             return abi::k_success;
         });
         EXPECT_TRUE(timed.ok());
@@ -100,7 +106,7 @@ TEST_F(EventTimerTest, GivesTheHeadStartThatAKnownPaceNeedsAndNoMore) {
     EXPECT_LT(g_gpu.fills, fills_unknown);
     EXPECT_GT(g_gpu.fills, 0);
     // Kernels that take longer than the host keep the stream busy themselves.
-    time_of_a_short_kernel(m_buffer, {.enqueue_ns = 4'000, .kernel_ns = 50'000});
+    time_of_a_kernel(4'000, 50'000, m_buffer, {.enqueue_ns = 4'000, .kernel_ns = 50'000});
     EXPECT_EQ(g_gpu.fills, 0);
 }
 
@@ -127,6 +133,47 @@ TEST_F(EventTimerTest, BoundsTheHeadStartAfterASlowLaunch) {
     });
     ASSERT_TRUE(timed.ok());
     EXPECT_LT(g_gpu.fills * g_gpu.fill_ns, 4'000'000);
+}
+
+// Launches of `enqueue_ns` each but for the first, of a kernel of 5 us.
+class SlowCalls {
+  public:
+    SlowCalls(Driver& driver, Clock& clock, HeadStartBuffer buffer, std::int64_t enqueue_ns)
+        : m_timer(std::move(*EventTimer::create(driver, nullptr, clock, buffer))), m_enqueue_ns(enqueue_ns) {}
+
+    std::int64_t kernel_ns(int launches, const Timer::Pace& pace) {
+        const auto timed = m_timer->time(launches, pace, [&] {
+            g_gpu.enqueue(m_launched++ == 0 ? 1'000 : m_enqueue_ns, 5'000);
+            return abi::k_success;
+        });
+        return timed->elapsed_ns / launches;
+    }
+    [[nodiscard]] int launched() const { return m_launched; }
+
+  private:
+    std::unique_ptr<EventTimer> m_timer;
+    std::int64_t m_enqueue_ns;
+    int m_launched = 0;
+};
+
+TEST_F(EventTimerTest, TakesASampleAgainThatWaitedForTheHost) {
+    SlowCalls calls(m_driver, m_clock, m_buffer, 190'000);
+    EXPECT_EQ(calls.kernel_ns(4, {}), 5'000);
+    EXPECT_EQ(calls.launched(), 1 + 2 * 4);
+    SlowCalls without_buffer(m_driver, m_clock, {}, 190'000);
+    EXPECT_GT(without_buffer.kernel_ns(4, {}), 150'000);
+    EXPECT_EQ(without_buffer.launched(), 1 + 4) << "another try would be no better";
+}
+
+TEST_F(EventTimerTest, KeepsAheadOfTheSlowestCalls) {
+    SlowCalls calls(m_driver, m_clock, m_buffer, 200'000);
+    EXPECT_EQ(calls.kernel_ns(32, {.enqueue_ns = 200'000, .kernel_ns = 5'000}), 5'000);
+    EXPECT_EQ(calls.launched(), 1 + 32);
+}
+
+TEST_F(EventTimerTest, IsNotMisledByAPaceThatWaitedForTheHost) {
+    SlowCalls calls(m_driver, m_clock, m_buffer, 190'000);
+    EXPECT_EQ(calls.kernel_ns(8, {.enqueue_ns = 190'000, .kernel_ns = 300'000}), 5'000);
 }
 
 TEST_F(EventTimerTest, PutsNothingBeforeASingleLaunch) {
