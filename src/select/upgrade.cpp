@@ -21,19 +21,24 @@ bool is_deterministic(const cache::Candidate& candidate) {
                                                : (candidate.numerical_notes >> abi::k_note_nondeterministic & 1U) == 0;
 }
 
-// The order of preference, but for plans that are as fast as a legacy algorithm and come right before it then: a call
-// of a plan costs the host a tenth of what the same kernels cost through the legacy API (seen: 5 us for 30 to 120). "As
-// fast" is at most 1 % slower, the least that preference_order() takes for a difference.
+// A call through the legacy API takes the host 30 to 200 us where a plan's takes 5 (seen), so that a program that waits
+// for the host gets its convolutions up to ten times as fast from a plan with the same kernels. Longer kernels hide it.
+constexpr std::int64_t k_hides_the_host_ns = 100'000;
+// What a plan may be slower by and still count as fast as the algorithm.
+constexpr std::int64_t k_as_fast_permille = 1015;
+
+// The order of preference, but for plans that are as fast as a legacy algorithm of short kernels: they come right
+// before it.
 template <typename IsPlan>
 std::vector<std::size_t> order_for_upgrades(const std::vector<cache::Candidate>& candidates, Objective objective,
                                             IsPlan is_plan) {
     std::vector<std::size_t> order = preference_order(candidates, objective);
     for (auto at = order.begin(); at != order.end(); ++at) {
         const cache::Candidate& algorithm = candidates[*at];
-        if (is_plan(algorithm) || !algorithm.measured()) {
+        if (is_plan(algorithm) || !algorithm.measured() || algorithm.time_ns > k_hides_the_host_ns) {
             continue;
         }
-        const std::int64_t limit_ns = algorithm.time_ns + algorithm.time_ns / 100;
+        const std::int64_t limit_ns = algorithm.time_ns * k_as_fast_permille / 1000;
         at = std::stable_partition(at, order.end(), [&](std::size_t index) {
             const cache::Candidate& other = candidates[index];
             return is_plan(other) && other.measured() && expected_ns(other, objective) <= limit_ns;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "abi/backend.hpp"
 #include "samples.hpp"
 #include "select/legacy_answer.hpp"
@@ -103,16 +105,24 @@ TEST(Upgrade, WithoutAFasterConfigurationNothingChanges) {
     EXPECT_EQ(result.record.candidates[1].time_ns, 300'000);
 }
 
-TEST(Upgrade, AConfigurationAsFastAsAnAlgorithmComesBeforeIt) {
-    const auto first_with = [](std::int64_t time_us, std::int64_t workspace_bytes) {
-        const auto record = record_of({{1, 1000, 0}, {0, 3000, 0}}, {{67, time_us, workspace_bytes, k_tf32}});
+TEST(Upgrade, AConfigurationAsFastAsAnAlgorithmOfShortKernelsComesBeforeIt) {
+    const auto first_with = [](std::int64_t algorithm_us, double factor, std::int64_t workspace_bytes) {
+        auto record = record_of({{1, algorithm_us, 0}, {0, 30 * algorithm_us, 0}}, {{67, 1, workspace_bytes, k_tf32}});
+        for (cache::Candidate& each : record.candidates) {
+            if (std::holds_alternative<cache::GraphChoice>(each.choice)) {
+                each.time_ns = std::llround(1000 * factor * static_cast<double>(algorithm_us));
+            }
+        }
+        sort_by_preference(record);
         const UpgradedRecord result = upgraded(record, problem_of(abi::k_float), k_rules);
         const cache::Candidate& first = result.record.candidates.at(0);
         return text_of(result) + " " + std::to_string(first.time_ns) + " " + std::to_string(result.record.heuristic);
     };
-    EXPECT_EQ(first_with(1010, 0), "1:0=engine67 1010000 1") << "the algorithm carries it";
-    EXPECT_EQ(first_with(1011, 0), " 1000000 0");
-    EXPECT_EQ(first_with(1010, 5), "1:0=engine67 1010000 1") << "also with more workspace";
+    EXPECT_EQ(first_with(100, 1.015, 0), "1:0=engine67 101500 1") << "the algorithm carries it";
+    EXPECT_EQ(first_with(100, 1.015, 5), "1:0=engine67 101500 1") << "also with more workspace";
+    EXPECT_EQ(first_with(100, 1.016, 0), " 100000 0");
+    EXPECT_EQ(first_with(101, 1.001, 0), " 101000 0") << "long kernels hide what a call costs the host";
+    EXPECT_EQ(first_with(101, 0.9, 0), "1:0=engine67 90900 1");
 }
 
 TEST(Upgrade, Tf32IsNotCarriedByAnAlgorithmThatIsExact) {
