@@ -168,12 +168,16 @@ std::vector<key::Candidate> LegacyQuestion::accepted_now(const std::vector<key::
 std::vector<key::Candidate> LegacyQuestion::still_accepted(const std::vector<key::Candidate>& candidates) {
     std::vector<key::Candidate> accepted;
     accepted.reserve(candidates.size());
-    for (const key::Candidate& candidate : candidates) {
+    for (key::Candidate candidate : candidates) {
         const auto* const choice = std::get_if<key::LegacyChoice>(&candidate.choice);
-        if (choice == nullptr || candidate.status != abi::k_success ||
-            m_trial.workspace_bytes(*choice) == candidate.workspace_bytes) {
-            accepted.push_back(candidate);
+        if (choice != nullptr && candidate.status == abi::k_success) {
+            const auto bytes = m_trial.workspace_bytes(*choice);
+            if (!bytes) {
+                continue;
+            }
+            candidate.workspace_bytes = std::max(candidate.workspace_bytes, *bytes);
         }
+        accepted.push_back(std::move(candidate));
     }
     return accepted;
 }

@@ -155,9 +155,11 @@ LegacyService::Found LegacyService::find_or_tune(Library& library, const LegacyC
         if (accepted.size() != record->candidates.size()) {
             statistics.add(Counter::entry_refused);
             log_debug("the library no longer accepts some candidates of " + question->key().problem);
-            auto reduced = std::make_shared<cache::Record>(*record);
-            reduced->candidates = std::move(accepted);
-            record = std::move(reduced);
+        }
+        if (accepted != record->candidates) {
+            auto as_of_now = std::make_shared<cache::Record>(*record);
+            as_of_now->candidates = std::move(accepted);
+            record = std::move(as_of_now);
         }
     }
     auto answer = make_answer(*record, terms, offered_bytes(call));

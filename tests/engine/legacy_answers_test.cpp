@@ -209,32 +209,38 @@ TEST_F(LegacyAnswers, OfTheOldGetAreTheRealOnesForBadPreferences) {
     EXPECT_TRUE(cache_lines().empty());
 }
 
-// An entry that does not hold any more costs the program nothing: it is left out.
-TEST_F(LegacyAnswers, LeaveOutWhatTheLibraryNoLongerAccepts) {
+TEST_F(LegacyAnswers, HaveTheWorkspaceThatTheLibraryNeedsNow) {
     EXPECT_EQ(parse_answer(run("legacy9", {"get=100"}).line("get")).entries.front().algorithm, 1);
     sim::Rule changed;
     changed.algorithm = 1;
     changed.workspace_bytes = 4096;
     script.rules.push_back(changed);
-    const RunResult grown = run("legacy9", {"get=100"});
-    EXPECT_THAT(algorithms_of(parse_answer(grown.line("get"))), ::testing::Not(::testing::Contains(1)));
-    EXPECT_EQ(parse_answer(grown.line("get")).entries.front().algorithm, 6);
-    EXPECT_EQ(grown.counter("entry_refused"), 1);
-    EXPECT_EQ(grown.count("kernel"), 0U);
+    const RunResult grown = run("legacy9", {"get=100", "run"});
+    EXPECT_EQ(parse_answer(grown.line("get")).entries.front().algorithm, 1);
+    EXPECT_EQ(parse_answer(grown.line("get")).entries.front().memory, 4096U);
+    EXPECT_EQ(grown.counter("hits"), 1);
+    EXPECT_EQ(grown.counter("entry_refused"), 0);
+}
 
-    script.rules.back() = {};
+// An entry that does not hold any more costs the program nothing: it is left out.
+TEST_F(LegacyAnswers, LeaveOutWhatTheLibraryNoLongerAccepts) {
+    EXPECT_EQ(parse_answer(run("legacy9", {"get=100"}).line("get")).entries.front().algorithm, 1);
+    script.rules.push_back({});
     script.rules.back().algorithm = 1;
     script.rules.back().status = sim::Outcome::not_supported;
     const RunResult gone = run("legacy9", {"get=100", "get=100", "error=show"});
+    EXPECT_THAT(algorithms_of(parse_answer(gone.lines_with("get").at(0))), ::testing::Not(::testing::Contains(1)));
     EXPECT_EQ(parse_answer(gone.lines_with("get").at(0)).entries.front().algorithm, 6);
     EXPECT_EQ(gone.lines_with("get").at(0), gone.lines_with("get").at(1));
     EXPECT_EQ(gone.line("error"), "error: ");
+    EXPECT_EQ(gone.counter("entry_refused"), 1);
+    EXPECT_EQ(gone.count("kernel"), 0U);
 }
 
 TEST_F(LegacyAnswers, AreTheRealOnesIfTheLibraryAcceptsNothingOfAnEntry) {
     ASSERT_EQ(run("legacy9", {"get=100", "shape=1", "get=100"}).counter("measured"), 2);
     sim::Rule changed;
-    changed.workspace_bytes = 4096;
+    changed.status = sim::Outcome::not_supported;
     changed.x_dims = {2, 4, 8, 8};
     script.rules.push_back(changed);
     const std::vector<std::string> words{"get=100", "get=100", "shape=1", "get=100"};
