@@ -34,6 +34,17 @@ for command, count in ((["sh", "-c", ":"], 400), (["gcc", "--version"], 300), ([
           f"{with_library / without:8.3f}{count:6}")
 PYTHON
 
+if [ -x "$root/build/bin/variant_pack" ]; then
+    step "A variant pack created, filled, finalized and destroyed, without and with the library"
+    cudnn=$(find_cudnn_folder)
+    for ((i = 0; i < 5; i++)); do
+        without=$(LD_LIBRARY_PATH=$cudnn "$root/build/bin/variant_pack")
+        with=$(LD_LIBRARY_PATH=$cudnn LD_PRELOAD=$root/build/lib/libcudnn_tune.so CUDNN_TUNE_CACHE=$(mktemp -u) \
+            "$root/build/bin/variant_pack")
+        awk -v a="$without" -v b="$with" 'BEGIN { printf "%.1f ns, %.1f ns: %.3f\n", a, b, b / a }'
+    done
+fi
+
 if [ -x "$root/build/bin/micro" ]; then
     step "Micro-benchmarks"
     cudnn=$(find_cudnn_folder)
