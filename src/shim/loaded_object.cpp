@@ -33,6 +33,16 @@ std::uintptr_t start_of(const dl_phdr_info& info) {
     return 0;
 }
 
+// Whether a file name ends in a version, as in "libx.so.9".
+bool has_version(const char* file_name) {
+    for (const char* p = file_name; *p != '\0'; ++p) {
+        if (starts_with(p, ".so.") && p[4] >= '0' && p[4] <= '9') {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool holds(const dl_phdr_info& info, std::uintptr_t address) {
     for (int i = 0; i < info.dlpi_phnum; ++i) {
         const auto& segment = info.dlpi_phdr[i];
@@ -101,6 +111,9 @@ ObjectKind kind_of(const char* file_name) {
     }
     if (starts_with(file_name, "libcudnn_tune")) {
         return ObjectKind::ours;
+    }
+    if (!has_version(file_name) && !equal(file_name, "libcudnn.so")) {
+        return ObjectKind::other;
     }
     return starts_with(file_name, "libcudnn_") ? ObjectKind::cudnn_part : ObjectKind::cudnn;
 }

@@ -25,7 +25,8 @@ struct LoadedObject {
     char path[PATH_MAX] = {};  // as dlopen knows it; empty for the program itself
 };
 
-// The kind of a file name without folder. NVIDIA's cudnn-frontend, which calls cuDNN, is no cuDNN library.
+// The kind of a file name without folder. NVIDIA's cudnn-frontend, which calls cuDNN, is no cuDNN library, nor is what
+// has no version and another name than libcudnn.so: tracers are called libcudnn_trace.so and the like.
 [[nodiscard]] ObjectKind kind_of(const char* file_name);
 
 // The object that holds `address`.

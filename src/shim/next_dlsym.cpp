@@ -37,7 +37,17 @@ void* find_next_dlsym() {
 
 void* next_dlsym(void* handle, const char* name) {
     auto next = reinterpret_cast<DlsymFn>(find_next_dlsym());
-    return handle != nullptr && next != nullptr ? next(handle, name) : nullptr;
+    if (handle == nullptr || next == nullptr) {
+        return nullptr;
+    }
+    void* found = next(handle, name);
+    if (is_in_shim(found)) {
+        // An interposer that answers with its own function of the name, which the dynamic linker has bound to ours.
+        if (auto glibc_dlsym = reinterpret_cast<DlsymFn>(glibc::own_dlsym())) {
+            return glibc_dlsym(handle, name);
+        }
+    }
+    return found;
 }
 
 }  // namespace cudnn_tune::shim

@@ -41,21 +41,28 @@ CallTarget look_up_in(const LoadedObject& object, const char* name, LoadedObject
     return target;
 }
 
+// An object before the shim has had the call already, or is the caller and wraps the function: it would call the shim
+// again. cuDNN itself may be there, where the shim was loaded late, but no object's own function is then the next one.
+bool is_passed(const CallTarget& target, const LoadedObject& holder, const LoadedObject& caller) {
+    return (!is_cudnn(holder.kind) || holder.start == caller.start) && is_before_shim(target.function);
+}
+
 CallTarget search(const char* name, const LoadedObject& caller) {
     LoadedObject object;
-    CallTarget target{nullptr, nullptr};
+    CallTarget needed{nullptr, nullptr};
     // The program itself has an empty path, and a handle of it would look in the shim first.
     if (caller.path[0] != '\0') {
-        target = look_up_in(caller, name, object);
+        needed = look_up_in(caller, name, object);
+        if (needed.function != nullptr && is_passed(needed, object, caller)) {
+            needed = {nullptr, nullptr};
+        }
     }
-    // An object before the shim that has the function itself wraps it and calls the shim's as the next one: its own
-    // would call the shim again. (Stubs behind the shim have it, too, but theirs know the way to the real one.)
-    if (target.function != nullptr && object.start == caller.start && !is_cudnn(caller.kind) &&
-        is_before_shim(target.function)) {
-        target = {nullptr, nullptr};
+    if (needed.function != nullptr && is_cudnn(object.kind)) {
+        return needed;
     }
+    CallTarget target = look_up(RTLD_NEXT, name, object);
     if (target.function == nullptr) {
-        target = look_up(RTLD_NEXT, name, object);
+        target = needed;
     }
     for (unsigned rank = 0; target.function == nullptr; ++rank) {
         LoadedObject cudnn;

@@ -7,14 +7,17 @@
 namespace cudnn_tune::shim {
 
 // `caller` is the return address of the call. In this order:
-//  1. what the caller's own object sees through its own DT_NEEDED: right for plugins opened with RTLD_LOCAL, and where
-//     two cuDNN versions are in one process;
+//  1. the cuDNN that the caller's own object sees through its own DT_NEEDED: right for plugins opened with RTLD_LOCAL,
+//     and where two cuDNN versions are in one process;
 //  2. RTLD_NEXT: the program itself, and objects without a DT_NEEDED of their own;
-//  3. any cuDNN library of the process: callers in generated code, or in an object that was handed the address;
-//  4. the library that the dlsym hook has seen.
-// A function in the shim is never taken: it would call itself. If 1 or 2 gives a function outside cuDNN's libraries
-// (a statically linked cuDNN, stubs with cuDNN's names, another interposer), the caller would have got that one without
-// us: it is called, but the engine is not asked. Nor is it for calls that cuDNN's own libraries make.
+//  3. what else 1 gives, such as stubs with cuDNN's names in the caller itself. They come after 2, as in the dynamic
+//     linker's own order: a plugin that wraps cuDNN and asks for the function everywhere means the one of 2;
+//  4. any cuDNN library of the process: callers in generated code, or in an object that was handed the address;
+//  5. the library that the dlsym hook has seen.
+// A function in the shim is never taken: it would call itself. Nor is a wrapper's before the shim, which would call the
+// shim again. If 2 or 3 gives a function outside cuDNN's libraries (a statically linked cuDNN, stubs, another
+// interposer), the caller would have got that one without us: it is called, but the engine is not asked. Nor is it for
+// calls that cuDNN's own libraries make.
 [[nodiscard]] CallTarget resolve(const char* name, const void* caller);
 
 // What a call of a function that does not exist returns: CUDNN_STATUS_NOT_SUPPORTED in the numbering of the caller's

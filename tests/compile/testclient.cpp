@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libcudnn_testclient.so: finds NVRTC as libcudnn_graph does, by dlopen and dlsym, and compiles one program.
+// libcudnn_testclient.so.1: finds NVRTC as libcudnn_graph does, by dlopen and dlsym, and compiles one program.
 #include <dlfcn.h>
 
 #include <cstdio>

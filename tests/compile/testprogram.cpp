@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that uses libcudnn_testclient.so: CLIENT NVRTC SOURCE OUTPUT. Exits with the client's result.
+// A program that uses libcudnn_testclient.so.1: CLIENT NVRTC SOURCE OUTPUT. Exits with the client's result.
 #include <dlfcn.h>
 
 #include <cstdio>

@@ -117,6 +117,19 @@ TEST(Dlsym, OfAnotherInterposerBeforeUsCallsOursAndClientsAreCaught) {
     EXPECT_EQ(linked.times_told("created"), 1);
 }
 
+// The dynamic linker has bound those functions to the shim's, which must not take themselves for the real ones.
+TEST(Dlsym, OfAnInterposerBehindUsThatAnswersWithItsOwnCudnnFunctionsLeavesClientsTheirs) {
+    const std::vector<std::string> interposer = {"dlsym_and_cudnn_interposer.so"};
+    for (const auto& client :
+         {std::vector<std::string>{"plugins", in_root("plugin9.so")}, {"dlsym", "local", k_cudnn9}}) {
+        std::vector<std::string> program = {"process_opener"};
+        program.insert(program.end(), client.begin(), client.end());
+        const VictimResult result = run_victim(program, {.preload_after = interposer});
+        EXPECT_THAT(result.out, HasSubstr(k_real9)) << describe(result);
+        EXPECT_THAT(result.told, ::testing::Contains("get_v7:0 90000")) << client[0];
+    }
+}
+
 // Their run-time libraries come first in LD_PRELOAD and ask for functions before they are ready themselves. Their
 // dlopen hides cuDNN's RUNPATH, so the fake needs a way to its part.
 TEST(Dlsym, WorksBehindTheRunTimeLibraryOfASanitizer) {

@@ -46,14 +46,61 @@ TEST(LinkedClient, GetsTheEnginesAnswersAndNoRealCallIsMade) {
     EXPECT_EQ(result.out, "linked: " + k_answered + "executed: get_v7 0, find 0\n") << describe(result);
 }
 
+// What a wrapper says it was called is the same with and without the shim.
+void expect_caught_behind(const std::vector<std::string>& wrappers, const std::string& finds) {
+    const std::map<std::string, std::string> environment = {{"WRAPPER_FINDS", finds}};
+    const VictimResult result =
+        run_victim({"process_linked9"}, {.environment = environment, .preload_before = wrappers});
+    EXPECT_THAT(result.out, StartsWith("linked: " + k_real9)) << describe(result);
+    expect_told_once(result, "90000");
+    const VictimResult alone =
+        run_victim({"process_linked9"}, {.environment = environment, .preload_before = wrappers, .with_shim = false});
+    EXPECT_THAT(alone.err, StartsWith("wrapped "));
+    EXPECT_EQ(result.err, alone.err) << wrappers[0] << " " << finds;
+}
+
 TEST(LinkedClient, IsCaughtBehindAnObjectThatWrapsCudnnBeforeUs) {
-    for (const std::string wrapper : {"cudnn_interposer.so", "linked_interposer.so"}) {
-        const VictimResult result = run_victim({"process_linked9"}, {.preload_before = {wrapper}});
+    for (const std::string wrapper : {"libcudnn_trace.so", "linked_interposer.so", "libprocess_jumping_wrapper.so"}) {
+        expect_caught_behind({wrapper}, "next");
+        expect_caught_behind({wrapper}, "library");
+    }
+}
+
+TEST(LinkedClient, IsCaughtOnceBehindTwoObjectsThatWrapCudnnBeforeUs) {
+    expect_caught_behind({"libcudnn_trace.so", "linked_interposer.so"}, "next");
+    expect_caught_behind({"linked_interposer.so", "libprocess_jumping_wrapper.so"}, "next");
+}
+
+TEST(LinkedClient, IsCaughtWhereTheProgramWrapsCudnnItself) {
+    const VictimResult result = run_victim({"process_wrapping"});
+    EXPECT_THAT(result.out, StartsWith("linked: " + k_real9)) << describe(result);
+    expect_told_once(result, "90000");
+}
+
+// The wrapper jumps, so that it is the plugin that seems to call the shim; the plugin's next function is the wrapper's.
+TEST(LinkedClient, PluginThatIsLinkedToAWrapperBeforeUsDoesNotGetItAgain) {
+    const VictimResult result =
+        run_victim({"process_opener", "plugins", in_root("plugin_wrapped.so")},
+                   {.preload_before = {"libprocess_jumping_wrapper.so"}, .preload_after = {"v9/libcudnn.so.9"}});
+    EXPECT_EQ(result.out, "plugin: " + k_real9 + "plugin: " + k_real9) << describe(result);
+    EXPECT_EQ(result.times_told("get_v7:0 90000"), 2);
+}
+
+TEST(LinkedClient, PluginThatWrapsCudnnAndFindsItEverywhereIsNotCalledByUs) {
+    const VictimResult result =
+        run_victim({"process_opener", "plugins", in_root("libcudnn_trace.so")},
+                   {.environment = {{"WRAPPER_FINDS", "everywhere"}}, .preload_after = {"v9/libcudnn.so.9"}});
+    EXPECT_EQ(result.out, "wrapper: 9\nwrapper: 9\n") << describe(result);
+    EXPECT_EQ(result.times_told("get_v7:0 90000"), 2);
+}
+
+TEST(LinkedClient, OfAnObjectThatWrapsCudnnBehindUsIsForwardedToItAndNotTold) {
+    for (const std::string wrapper : {"libcudnn_trace.so", "libprocess_jumping_wrapper.so"}) {
+        const VictimResult result =
+            run_victim({"process_linked9"}, {.engine = Engine::answering, .preload_after = {wrapper}});
         EXPECT_THAT(result.out, StartsWith("linked: " + k_real9)) << describe(result);
-        expect_told_once(result, "90000");
-        const VictimResult alone = run_victim({"process_linked9"}, {.preload_before = {wrapper}, .with_shim = false});
-        EXPECT_THAT(alone.err, StartsWith("wrapped "));
-        EXPECT_EQ(result.err, alone.err) << wrapper;
+        EXPECT_EQ(result.told.size(), 0);
+        EXPECT_THAT(result.err, StartsWith("wrapped 15 calls")) << "all but the one that cuDNN makes itself";
     }
 }
 
@@ -95,8 +142,12 @@ std::string convolutions(const std::string& size, const std::string& status, con
 
 // The fake returns the sum of the arguments, which are the powers of two from 1 on.
 TEST(LinkedClient, ConvolutionsReachTheRealLibraryWithTheirOwnArguments) {
-    for (const Engine engine : {Engine::listening, Engine::missing, Engine::unwanted}) {
-        const VictimResult result = run_victim({"process_linked9", "ask-and-convolve"}, {.engine = engine});
+    for (const auto& [engine, wrappers] : {std::pair(Engine::listening, std::vector<std::string>{}),
+                                           {Engine::listening, {"libcudnn_trace.so"}},
+                                           {Engine::missing, {}},
+                                           {Engine::unwanted, {}}}) {
+        const VictimResult result =
+            run_victim({"process_linked9", "ask-and-convolve"}, {.engine = engine, .preload_before = wrappers});
         EXPECT_EQ(result.out, convolutions("9", "8191", "262143")) << describe(result);
         for (const char* const direction : {"0", "1", "2"}) {
             const int told = engine == Engine::listening ? 1 : 0;
@@ -194,6 +245,13 @@ TEST(LinkedClient, IsServedByTheFirstOfTwoCopiesOfTheShim) {
     EXPECT_THAT(result.out, StartsWith("dlsym: " + k_real9)) << describe(result);
     EXPECT_EQ(result.times_told("get_v7:0 90000"), 1);
     EXPECT_EQ(result.err, "");
+}
+
+TEST(LinkedClient, IsCaughtOnceByTheSecondOfTwoCopiesWithAWrapperBetween) {
+    const VictimResult result =
+        run_victim({"process_linked9"}, {.preload_before = {"broken_engine/libcudnn_tune.so", "libcudnn_trace.so"}});
+    EXPECT_THAT(result.out, StartsWith("linked: " + k_real9)) << describe(result);
+    expect_told_once(result, "90000");
 }
 
 // ONNX Runtime's provider defines functions with cuDNN's names that find the real ones with dlsym.
