@@ -54,9 +54,9 @@ FAKE_FUNCTIONS(WRAP)
 
 #ifdef WRAPS_DLSYM
 FAKE_EXPORT void* dlsym(void* handle, const char* name) noexcept {
-#define ANSWER(wrapper, parameters, arguments)    \
-    if (std::string_view(name) == #wrapper) {     \
-        return reinterpret_cast<void*>(&wrapper); \
+#define ANSWER(wrapper, parameters, arguments)      \
+    if (std::string_view(name) == #wrapper) {       \
+        return reinterpret_cast<void*>(&(wrapper)); \
     }
     if (real_dlsym(handle, "cudnnFakeResultsByDlsym") == nullptr) {  // not where cuDNN asks for its own functions
         FAKE_FUNCTIONS(ANSWER)
