@@ -87,7 +87,9 @@ Trials trials_of(std::vector<key::Candidate>& candidates, const select::PruningC
     std::erase_if(more, is_measured);
     trials.order.insert(trials.order.end(), more.begin(), more.end());
     if (context.hopeless) {
-        const auto is_hopeless = [&](std::size_t index) { return context.hopeless(candidates[index]); };
+        const auto is_hopeless = [&](std::size_t index) {
+            return !is_measured(index) && context.hopeless(candidates[index]);
+        };
         trials.nb_sure -= static_cast<std::size_t>(std::count_if(
             trials.order.begin(), trials.order.begin() + static_cast<std::ptrdiff_t>(trials.nb_sure), is_hopeless));
         std::copy_if(trials.order.begin(), trials.order.end(), std::back_inserter(trials.last_resorts), is_hopeless);
@@ -295,13 +297,12 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
     }
     if (leader() != led) {
         if (const std::vector<std::size_t> order = contenders(candidates, taken_bytes); !order.empty()) {
-            auto report = race(order, order.size());
+            const auto report = race(order, order.size());
             if (!report) {
                 return report.error();
             }
             leader_is_clear = report->leader_is_clear;
-            const std::vector<std::size_t> ran = keep_what_ran(*report, order);
-            apply_report(*report, ran, candidates);
+            apply_report(*report, order, candidates);
         }
     }
     const auto verified =

@@ -120,6 +120,9 @@ void apply_report(const measure::TrialReport& report, const std::vector<std::siz
     for (std::size_t slot = 0; slot < order.size(); ++slot) {
         const measure::Outcome& outcome = report.outcomes[slot];
         key::Candidate& candidate = candidates[order[slot]];
+        if (candidate.measured() && outcome.samples_ns.empty() && outcome.status == abi::k_success) {
+            continue;  // it was to run once more, and its turn did not come: what it showed before stays
+        }
         candidate.status = outcome.status;
         candidate.build_ns = outcome.build_ns;
         candidate.not_run = outcome.not_run;
@@ -170,19 +173,6 @@ std::vector<std::size_t> contenders(std::vector<key::Candidate>& candidates, std
                measure::RaceRules{}.hopeless_ratio * static_cast<double>(best_ns);
     });
     return indices;
-}
-
-std::vector<std::size_t> keep_what_ran(measure::TrialReport& report, const std::vector<std::size_t>& order) {
-    std::vector<std::size_t> ran;
-    std::vector<measure::Outcome> outcomes;
-    for (std::size_t slot = 0; slot < order.size(); ++slot) {
-        if (!report.outcomes[slot].samples_ns.empty() || report.outcomes[slot].status != abi::k_success) {
-            ran.push_back(order[slot]);
-            outcomes.push_back(std::move(report.outcomes[slot]));
-        }
-    }
-    report.outcomes = std::move(outcomes);
-    return ran;
 }
 
 bool is_complete(const std::vector<key::Candidate>& candidates) {

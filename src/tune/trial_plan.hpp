@@ -51,7 +51,8 @@ void exclude(key::Candidate&, const char* reason, const key::KeyText&);
 [[nodiscard]] std::int64_t workspace_cap_bytes(const Settings&, const measure::Driver&);
 [[nodiscard]] std::int64_t largest_workspace(const std::vector<key::Candidate>&, const std::vector<std::size_t>& of);
 
-// Writes what the trials showed into the candidates that took part.
+// Writes what the trials showed into the candidates that took part. One that was measured before and did not get its
+// turn again keeps what it has.
 void apply_report(const measure::TrialReport&, const std::vector<std::size_t>& order, std::vector<key::Candidate>&);
 
 // The rule "workspace" knows one limit: what fits what the caller offered lacks memory instead.
@@ -60,9 +61,6 @@ void tell_memory_from_workspace(std::vector<key::Candidate>&, std::int64_t offer
 // What may lead after the one that led was withdrawn: those that were dropped for being slower than that one, and
 // hardly sampled. Each choice once; where other lists have it, too, it is a duplicate again.
 [[nodiscard]] std::vector<std::size_t> contenders(std::vector<key::Candidate>&, std::int64_t workspace_bytes);
-// Takes those out of a report that ended before it was their turn: their earlier times stay. Returns the order of what
-// is left.
-[[nodiscard]] std::vector<std::size_t> keep_what_ran(measure::TrialReport&, const std::vector<std::size_t>& order);
 
 // True unless a usable candidate was left out for want of time or workspace.
 [[nodiscard]] bool is_complete(const std::vector<key::Candidate>&);

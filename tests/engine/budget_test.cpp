@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
@@ -104,6 +105,19 @@ TEST_F(Budget, ThatCutAProblemShortLeavesTheRestToALaterProcess) {
         EXPECT_EQ(cache_lines().back().status, "measured");
         EXPECT_EQ(cache_lines().back().revision, 2);
     }
+}
+
+TEST_F(Budget, ThatEndsBeforeTheFastestRunsAgainLeavesWhatItShowed) {
+    environment["CUDNN_TUNE_BUDGET"] = "0,60";
+    for (int i = 0; i < 3; ++i) {
+        run("legacy9", {"get=100"});
+        const std::string text = cache_lines().back().text;
+        const std::string first = text.substr(text.find("\"candidates\":[{"), text.find('}') - text.find("[{"));
+        EXPECT_THAT(first, HasSubstr("\"time_ns\":"));
+        EXPECT_THAT(first, HasSubstr("\"samples\":1"));
+        EXPECT_THAT(first, Not(HasSubstr("not_run"))) << "process " << i;
+    }
+    EXPECT_EQ(cache_lines().back().revision, 3);
 }
 
 // A58, E14: an engine that has lost by far everywhere is not run again while another one runs.
