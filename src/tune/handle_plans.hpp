@@ -17,11 +17,15 @@ namespace cudnn_tune::tune {
 // Of plans that never ran under capture, this many are kept for a handle, the last used ones. A network has about three
 // plans a layer; each takes some ten KiB.
 inline constexpr std::size_t k_most_plans = 512;
+// Of a program that goes round more problems than that, every call would find its plan gone. Building one takes 1 to 50
+// ms (seen) and saves a call some 0.1 ms, so that such a program would lose by it. It keeps the plans that it has, and
+// one gives way in so many calls.
+inline constexpr std::uint64_t k_calls_per_replacement = 512;
 
 class HandlePlans {
   public:
     struct Key {
-        const void* upgrade = nullptr;
+        std::uint64_t offer = 0;  // its number: an address may come again
         cudnn::Accumulate accumulate = cudnn::Accumulate::no;
         bool operator==(const Key&) const = default;
     };
@@ -50,28 +54,42 @@ class HandlePlans {
         bool m_taken;
     };
 
-    // Null if there is none. Allocates nothing. The caller holds a Use, for all three.
+    // Null if there is none. Allocates nothing. The caller holds a Use, for all of these.
     [[nodiscard]] Entry* find(const Key& key) {
+        ++m_calls;
         const auto found = m_entries.find(key);
         if (found == m_entries.end()) {
             return nullptr;
         }
-        found->second.last_use = ++m_uses;
+        found->second.last_use = m_calls;
         return &found->second;
     }
-    // May drop the plan that was used least recently.
+    // Whether a plan that is not there should be built at all.
+    [[nodiscard]] bool has_room() const {
+        return !is_full() || m_calls >= m_last_replacement + k_calls_per_replacement;
+    }
+    // If all places are taken, drops the plan that was used least recently.
     Entry& put(const Key& key, std::optional<cudnn::BoundPlan> plan);
+    void keep_captured(Entry& entry) {
+        m_nb_captured += entry.captured ? 0 : 1;
+        entry.captured = true;
+    }
+    // Of an entry that was never captured.
     void drop(const Key& key) { m_entries.erase(key); }
 
   private:
     struct Hash {
         std::size_t operator()(const Key& key) const {
-            return std::hash<const void*>()(key.upgrade) + static_cast<std::size_t>(key.accumulate);
+            return std::hash<std::uint64_t>()(2 * key.offer + static_cast<std::uint64_t>(key.accumulate));
         }
     };
 
+    [[nodiscard]] bool is_full() const { return m_entries.size() - m_nb_captured >= k_most_plans; }
+
     std::atomic<bool> m_busy{false};
-    std::uint64_t m_uses = 0;
+    std::uint64_t m_calls = 0;
+    std::uint64_t m_last_replacement = 0;
+    std::size_t m_nb_captured = 0;
     std::unordered_map<Key, Entry, Hash> m_entries;
 };
 

@@ -52,8 +52,7 @@ bool UpgradeService::convolve_fused(const CudnnLibrary& given, const FusedCall& 
         return false;
     }
     const auto key = key_of(*library, key::Direction::forward, {call.x_desc, call.w_desc, call.conv_desc, call.y_desc});
-    const Offer* const carried = key ? find(*key, call.algorithm) : nullptr;
-    if (carried == nullptr || !carried->named.load(std::memory_order_acquire)) {
+    if (!key || named(find(*key, call.algorithm)) == nullptr) {
         return false;
     }
     const abi::DataType dtype = key->x.dtype;

@@ -42,7 +42,9 @@ cudnn::LegacyDescriptors descriptors(const ByRole& of, const void* convolution) 
 
 std::shared_ptr<UpgradeService::Offer> UpgradeService::make_offer(key::Problem problem, const key::KeyText& key,
                                                                   const select::Upgrade& upgrade) {
+    static std::atomic<std::uint64_t> last_number{0};
     auto offer = std::make_shared<Offer>();
+    offer->number = ++last_number;
     offer->key = key;
     offer->upgrade = upgrade;
     for (const key::Tensor& tensor : problem.tensors) {
@@ -68,14 +70,14 @@ UpgradeService::OfferPtr UpgradeService::offer(Library& library, abi::Handle han
         if (plans == nullptr) {
             return nullptr;
         }
+        // Where it cannot be built now, it need not be: the first call finds out, as after a capture.
         const HandlePlans::Use use(*plans);
-        if (!use) {
-            return nullptr;
-        }
-        const auto* const entry = plan_for(library, *plans, *offer, cudnn::Accumulate::no, handle);
-        if (entry == nullptr || !entry->plan || entry->plan->workspace_bytes() > upgrade.plan_workspace_bytes) {
-            plans->drop({offer.get(), cudnn::Accumulate::no});  // another offer may get this one's address
-            return nullptr;
+        if (use && plans->has_room()) {
+            const auto* const entry = build_plan(library, *plans, *offer, cudnn::Accumulate::no, handle);
+            if (entry == nullptr || !entry->plan || entry->plan->workspace_bytes() > upgrade.plan_workspace_bytes) {
+                plans->drop({offer->number, cudnn::Accumulate::no});
+                return nullptr;
+            }
         }
     }
     // A program may set the entry's math type, as it should, or leave its own: both mean this answer.
@@ -119,8 +121,8 @@ bool UpgradeService::workspace_size(const CudnnLibrary& given, const WorkspaceCa
     const auto direction = static_cast<key::Direction>(call.direction);
     const ByRole of = by_role(direction, call.a_desc, call.b_desc, call.c_desc);
     const auto key = key_of(*library, direction, descriptors(of, call.conv_desc));
-    const Offer* const offer = key ? find(*key, call.algorithm) : nullptr;
-    if (offer == nullptr || !offer->named.load(std::memory_order_acquire)) {
+    const Offer* const offer = key ? named(find(*key, call.algorithm)) : nullptr;
+    if (offer == nullptr) {
         return false;
     }
     *status = library->real.workspace_size[call.direction](call.handle, call.a_desc, call.b_desc, call.conv_desc,
@@ -143,10 +145,17 @@ HandlePlans* UpgradeService::plans_of(const Library& library, abi::Handle handle
     return m_plans.put(key, std::make_unique<const Plans>(std::make_unique<HandlePlans>()), true)->get();
 }
 
+const UpgradeService::Offer* UpgradeService::named(const Offer* offer) {
+    while (offer != nullptr && !offer->named.load(std::memory_order_acquire)) {
+        offer = offer->earlier.get();
+    }
+    return offer;
+}
+
 const UpgradeService::Offer* UpgradeService::fitting(const Offer* offer, const void* workspace,
                                                      std::size_t workspace_bytes) {
-    for (; offer != nullptr; offer = offer->earlier.get()) {
-        if (offer->named.load(std::memory_order_acquire) && !offer->failed.load(std::memory_order_relaxed) &&
+    for (offer = named(offer); offer != nullptr; offer = named(offer->earlier.get())) {
+        if (!offer->failed.load(std::memory_order_relaxed) &&
             static_cast<std::size_t>(offer->upgrade.plan_workspace_bytes) <= workspace_bytes &&
             (workspace != nullptr || offer->upgrade.plan_workspace_bytes == 0)) {
             return offer;
@@ -155,14 +164,10 @@ const UpgradeService::Offer* UpgradeService::fitting(const Offer* offer, const v
     return nullptr;
 }
 
-HandlePlans::Entry* UpgradeService::plan_for(const Library& library, HandlePlans& plans, const Offer& offer,
-                                             cudnn::Accumulate accumulate, abi::Handle handle) {
-    const HandlePlans::Key key{&offer, accumulate};
-    if (HandlePlans::Entry* const known = plans.find(key)) {
-        return known;
-    }
+HandlePlans::Entry* UpgradeService::build_plan(const Library& library, HandlePlans& plans, const Offer& offer,
+                                               cudnn::Accumulate accumulate, abi::Handle handle) {
     const measure::Driver* const driver = m_context.driver();
-    if (driver == nullptr) {
+    if (driver == nullptr || !plans.has_room()) {
         return nullptr;
     }
     // Building loads code, which must not disturb a capture in another thread.
@@ -172,7 +177,7 @@ HandlePlans::Entry* UpgradeService::plan_for(const Library& library, HandlePlans
         library.real.forget_last_error();
         log_debug("a plan cannot be built for " + offer.key.problem);
     }
-    return &plans.put(key, std::move(plan));
+    return &plans.put({offer.number, accumulate}, std::move(plan));
 }
 
 UpgradeService::Ran UpgradeService::run(const Library& library, const Offer& offer, const Arguments& with,
@@ -186,7 +191,7 @@ UpgradeService::Ran UpgradeService::run(const Library& library, const Offer& off
     if (!use) {
         return Ran::unfit;
     }
-    HandlePlans::Entry* entry = plans->find({&offer, with.accumulate});
+    HandlePlans::Entry* entry = plans->find({offer.number, with.accumulate});
     if (entry == nullptr || !entry->captured) {
         abi::Stream stream = nullptr;
         abi::CuCaptureStatus capture = abi::k_cu_capture_active;
@@ -194,10 +199,10 @@ UpgradeService::Ran UpgradeService::run(const Library& library, const Offer& off
                                  driver->stream_is_capturing(stream, &capture) != abi::k_cu_success ||
                                  capture != abi::k_cu_capture_none;
         if (entry == nullptr) {
-            entry = is_captured ? nullptr : plan_for(library, *plans, offer, with.accumulate, with.handle);
+            entry = is_captured ? nullptr : build_plan(library, *plans, offer, with.accumulate, with.handle);
         }
-        if (entry != nullptr) {
-            entry->captured = is_captured;
+        if (entry != nullptr && is_captured) {
+            plans->keep_captured(*entry);
         }
     }
     // With beta 1 the same configuration may need more.
@@ -233,7 +238,7 @@ bool UpgradeService::convolve(const CudnnLibrary& given, const ConvolutionCall& 
     const auto direction = static_cast<key::Direction>(call.direction);
     const ByRole of = by_role(direction, call.a_desc, call.b_desc, call.c_desc);
     const auto key = key_of(*library, direction, descriptors(of, call.conv_desc));
-    const Offer* offer = key ? find(*key, call.algorithm) : nullptr;
+    const Offer* offer = key ? named(find(*key, call.algorithm)) : nullptr;
     if (offer == nullptr) {
         return false;
     }

@@ -24,7 +24,8 @@ class UpgradeService {
 
     // A plan that answers may name by its carrier.
     struct Offer {
-        key::KeyText key;  // of the record that has it
+        std::uint64_t number = 0;  // no two offers of a process have the same
+        key::KeyText key;          // of the record that has it
         key::Problem problem;
         select::Upgrade upgrade;
         std::vector<std::int64_t> tensor_bytes;  // as in problem.tensors
@@ -82,9 +83,12 @@ class UpgradeService {
     [[nodiscard]] const Offer* find(const cudnn::LegacyKey&, int algorithm) const;
     [[nodiscard]] OfferPtr choose_fused(Library&, const FusedCall&, const cudnn::FusedKey&);
     [[nodiscard]] HandlePlans* plans_of(const Library&, abi::Handle);
+    // The offer, or the last one before it, that an answer of this process named.
+    [[nodiscard]] static const Offer* named(const Offer*);
     [[nodiscard]] static const Offer* fitting(const Offer*, const void* workspace, std::size_t workspace_bytes);
-    [[nodiscard]] HandlePlans::Entry* plan_for(const Library&, HandlePlans&, const Offer&, cudnn::Accumulate,
-                                               abi::Handle);
+    // Of a plan that is not there. Null if there is no room for it.
+    [[nodiscard]] HandlePlans::Entry* build_plan(const Library&, HandlePlans&, const Offer&, cudnn::Accumulate,
+                                                 abi::Handle);
     [[nodiscard]] Ran run(const Library&, const Offer&, const Arguments&, abi::Status& status);
     // After a plan failed and the real call ran in its place.
     void settle_failure(const Offer&, abi::Status plan_status, abi::Status real_status);

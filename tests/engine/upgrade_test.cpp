@@ -154,6 +154,24 @@ TEST_F(Upgrade, FindExMeasuresOnTheCallersBuffersAndNamesThePlan) {
     EXPECT_THAT(runs(second), ElementsAre("plan"));
 }
 
+// The second question has more workspace, and its answer has no place for what the first one named: algorithm 1 with
+// the plan of engine 1. That is offered once more all the same, but not named.
+TEST_F(Upgrade, AnOfferThatNoAnswerNamedDoesNotHideAnEarlierOne) {
+    constexpr int k_hungry_engine = 60;
+    script.graph_lists["instant"] = {{1, {{2, 3}}}, {k_hungry_engine, {}}};
+    rule(k_hungry_engine).time_us = 200;
+    rule(k_hungry_engine).workspace_bytes = 1 << 20;
+    rule(k_hungry_engine).numerical_notes = {abi::k_note_nondeterministic};
+    sim::Rule& free_to_differ = script.rules.emplace_back();
+    free_to_differ.algorithm = 0;
+    free_to_differ.determinism = abi::k_non_deterministic;
+    const RunResult result = run("legacy9", {"findex=12,100000", "findex=1,2000000", "algo=1", "size", "run"});
+    EXPECT_EQ(parse_answer(result.lines_with("findex").at(0)).entries.at(0).algorithm, 1);
+    EXPECT_EQ(parse_answer(result.lines_with("findex").at(1)).entries.at(0).algorithm, 0);
+    EXPECT_EQ(result.line("size: "), "size: status=0 bytes=65536");
+    EXPECT_EQ(result.counter("upgraded"), 1);
+}
+
 TEST_F(Upgrade, WorksWhetherTheProgramTakesTheEntrysMathTypeOrKeepsItsOwn) {
     for (const char* const whose : {"math_of=entry", "math_of=program"}) {
         const RunResult result = run("legacy9", {"math=1", "get=12", whose, "run"});
