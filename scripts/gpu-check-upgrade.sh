@@ -4,6 +4,7 @@
 # are, and that training goes the same way. Ends with a table; logs go to $OUT (default: out).
 #   --parts "A B"   only these of: client torch fused loss
 #   --every N       of the problems of models.csv, one in so many (default 8)
+#   --first N       after so many that are left out (default 0): others than those of another run
 #   --simulated     the part client on the simulated libraries: a test of this script, no figures
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -14,6 +15,7 @@ programs=$here/bin
 benchmarks=$root/benchmarks
 parts="client torch fused loss"
 every=8
+first=0
 mode=real
 burst=20
 rounds=9
@@ -21,6 +23,7 @@ while [ $# -gt 0 ]; do
     case $1 in
         --parts) parts=$2 && shift ;;
         --every) every=$2 && shift ;;
+        --first) first=$2 && shift ;;
         --simulated) mode=simulated && parts=client ;;
         *) echo "gpu-check-upgrade.sh: no option is called $1" >&2 && exit 2 ;;
     esac
@@ -63,7 +66,8 @@ upgraded() { CUDNN_TUNE_POLICY=$work/upgrade.json "$@"; }
 tool=("$programs/cudnn-tune" run --cache)
 
 if wants client; then
-    client=("$programs/legacy_client" "$benchmarks/shapes/models.csv" --every "$every" --mixed-precision --burst "$burst")
+    client=("$programs/legacy_client" "$benchmarks/shapes/models.csv" --every "$every" --first "$first" --mixed-precision
+        --burst "$burst")
     cache=$work/client.jsonl
     # The best legacy algorithm of each problem, then the configurations in the same entries: each with a budget of its own.
     with_libraries run legacy-cold 100 "${tool[@]}" "$cache" -- "${client[@]}"
