@@ -72,6 +72,8 @@ if wants client; then
     # The best legacy algorithm of each problem, then the configurations in the same entries: each with a budget of its own.
     with_libraries run legacy-cold 100 "${tool[@]}" "$cache" -- "${client[@]}"
     with_libraries upgraded run upgrade-cold 200 "${tool[@]}" "$cache" -- "${client[@]}" --new-handle
+    # With values whose sums are exact, so that only another kernel can give another result.
+    with_libraries upgraded run upgrade-warm 60 "${tool[@]}" "$cache" -- "${client[@]}" --repeat 1
     with_libraries run legacy-checked 60 "${tool[@]}" "$cache" -- "${client[@]}" --check 64
     with_libraries upgraded run upgrade-checked 60 "${tool[@]}" "$cache" -- "${client[@]}" --check 64
     # The same kernel takes up to a quarter more in one process than in another: both sides of a ratio are of one process.

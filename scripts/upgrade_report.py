@@ -52,8 +52,8 @@ def dtype_of(row):
 def client_table(folder):
     paths = [f"{folder}/upgrade-paired-{turn}.out" for turn in TURNS]
     paired = [read_rows(path) for path in paths]
-    legacy, checked, named, cold = (read_rows(f"{folder}/upgrade-{name}.out")
-                                    for name in ("legacy-checked", "upgrade-checked", "named", "upgrade-cold"))
+    legacy, checked, named = (read_rows(f"{folder}/upgrade-{name}.out")
+                              for name in ("legacy-checked", "upgrade-checked", "named"))
     paired = [rows for rows in paired if rows]
     if not paired or not checked or not legacy:
         return
@@ -71,8 +71,10 @@ def client_table(folder):
     if failed:
         print(f"not compared in some process: {len(failed)}, for example {min(failed.items())}")
     exactness_table(ids, legacy, checked, named)
-    lost = [i for i in ids if i in cold and cold[i]["hash"] != paired[0][i]["hash"]]
-    print(f"another handle, the same algorithm, another result: {len(lost)}")
+    cold, warm = (read_rows(f"{folder}/upgrade-upgrade-{name}.out") for name in ("cold", "warm"))
+    both = [i for i in cold if i in warm]
+    lost = [i for i in both if cold[i]["hash"] != warm[i]["hash"]]
+    print(f"another handle, the same algorithm, another result: {len(lost)} of {len(both)}")
 
 
 def speed_table(ids, same, paired, dtypes):
