@@ -17,7 +17,7 @@ Error driver_error(const char* call, abi::CuResult result) {
 Result<std::unique_ptr<EventTimer>> EventTimer::create(const Driver& driver, abi::CuStream stream, Clock& clock,
                                                        HeadStartBuffer buffer) {
     std::unique_ptr<EventTimer> timer(new EventTimer(driver, stream, clock, buffer));
-    for (abi::CuEvent* event : {&timer->m_start, &timer->m_stop}) {
+    for (abi::CuEvent* event : {&timer->m_ahead, &timer->m_start, &timer->m_stop}) {
         if (const auto result = driver.event_create(event, abi::k_cu_event_default); result != abi::k_cu_success) {
             *event = nullptr;
             return driver_error("cuEventCreate", result);
@@ -32,7 +32,7 @@ Result<std::unique_ptr<EventTimer>> EventTimer::create(const Driver& driver, abi
 }
 
 EventTimer::~EventTimer() {
-    for (const abi::CuEvent event : {m_start, m_stop}) {
+    for (const abi::CuEvent event : {m_ahead, m_start, m_stop}) {
         if (event != nullptr) {
             m_driver.event_destroy(event);
         }
@@ -71,18 +71,16 @@ bool EventTimer::can_give_head_start() const {
     return m_buffer.bytes > 0 && gain_ns > 0 && gain_ns >= m_fill_ns / 4;
 }
 
-std::int64_t EventTimer::give_head_start(std::int64_t duration_ns) {
+int EventTimer::give_head_start(std::int64_t duration_ns) {
     if (!can_give_head_start() || duration_ns <= 0) {
         return 0;
     }
-    const std::int64_t gain_ns = m_fill_ns - m_enqueue_fill_ns;
-    const std::int64_t fills = duration_ns / gain_ns + 1;
-    for (std::int64_t i = 0; i < fills; ++i) {
-        if (fill_buffer() != abi::k_cu_success) {
-            return i * gain_ns;
-        }
+    const auto wanted = static_cast<int>(duration_ns / (m_fill_ns - m_enqueue_fill_ns) + 1);
+    int fills = 0;
+    while (fills < wanted && fill_buffer() == abi::k_cu_success) {
+        ++fills;
     }
-    return fills * gain_ns;
+    return fills;
 }
 
 // How long the stream must be busy so that it never waits for the host: as long as enqueueing all takes, and a quarter
@@ -121,32 +119,55 @@ Result<Timer::Timed> EventTimer::time(int launches, const Pace& pace, const std:
     }
 }
 
+Status EventTimer::record(abi::CuEvent event) {
+    const auto result = m_driver.event_record(event, m_stream);
+    return result == abi::k_cu_success ? ok_status() : driver_error("cuEventRecord", result);
+}
+
+Result<std::int64_t> EventTimer::between(abi::CuEvent from, abi::CuEvent to) {
+    float milliseconds = 0;
+    const auto result = m_driver.event_elapsed_time(&milliseconds, from, to);
+    if (result != abi::k_cu_success) {
+        return driver_error("cuEventElapsedTime", result);
+    }
+    return std::llround(static_cast<double>(milliseconds) * 1e6);
+}
+
 EventTimer::Once EventTimer::time_once(int launches, std::int64_t wanted_ns,
                                        const std::function<abi::Status()>& launch) {
     Timed timed;
-    const std::int64_t ahead_ns = give_head_start(wanted_ns);
-    if (const auto result = m_driver.event_record(m_start, m_stream); result != abi::k_cu_success) {
-        return {driver_error("cuEventRecord", result)};
+    if (const Status status = record(m_ahead); !status) {
+        return {status.error()};
+    }
+    const std::int64_t begun_ns = m_clock.monotonic_ns();
+    const int fills = give_head_start(wanted_ns);
+    if (const Status status = record(m_start); !status) {
+        return {status.error()};
     }
     const std::int64_t before_ns = m_clock.monotonic_ns();
     for (int i = 0; i < launches && timed.status == abi::k_success; ++i) {
         timed.status = launch();
     }
-    timed.enqueue_ns = m_clock.monotonic_ns() - before_ns;
+    const std::int64_t after_ns = m_clock.monotonic_ns();
+    timed.enqueue_ns = after_ns - before_ns;
     // Even after a refused launch: what was enqueued before it must be over when this returns.
-    if (const auto result = m_driver.event_record(m_stop, m_stream); result != abi::k_cu_success) {
-        return {driver_error("cuEventRecord", result)};
+    if (const Status status = record(m_stop); !status) {
+        return {status.error()};
     }
     if (const auto result = m_driver.event_synchronize(m_stop); result != abi::k_cu_success) {
         return {driver_error("cuEventSynchronize", result)};
     }
-    float milliseconds = 0;
-    if (const auto result = m_driver.event_elapsed_time(&milliseconds, m_start, m_stop); result != abi::k_cu_success) {
-        return {driver_error("cuEventElapsedTime", result)};
+    const auto ahead_ns = between(m_ahead, m_start);
+    const auto elapsed_ns = between(m_start, m_stop);
+    if (!ahead_ns || !elapsed_ns) {
+        return {ahead_ns ? elapsed_ns.error() : ahead_ns.error()};
     }
-    timed.elapsed_ns = std::llround(static_cast<double>(milliseconds) * 1e6);
+    timed.elapsed_ns = *elapsed_ns;
+    if (fills > 0) {
+        m_fill_ns = *ahead_ns / fills;
+    }
     // The GPU was done about when the host was: it took every launch as it came.
-    const bool is_as_slow_as_host = ahead_ns + timed.elapsed_ns < timed.enqueue_ns + timed.enqueue_ns / 10;
+    const bool is_as_slow_as_host = *ahead_ns + *elapsed_ns < after_ns - begun_ns + timed.enqueue_ns / 10;
     return {timed, timed.status == abi::k_success && is_as_slow_as_host && can_give_head_start()};
 }
 

@@ -50,16 +50,19 @@ class EventTimer final : public Timer {
     [[nodiscard]] abi::CuResult fill_buffer();
     [[nodiscard]] static std::int64_t head_start_ns(int launches, const Pace&, std::int64_t first_enqueue_ns);
     [[nodiscard]] bool can_give_head_start() const;
-    // Keeps the stream busy for about so long. Returns for how long it then is.
-    std::int64_t give_head_start(std::int64_t duration_ns);
+    // Keeps the stream busy for about so long. Returns how often it filled the buffer.
+    int give_head_start(std::int64_t duration_ns);
+    Status record(abi::CuEvent);
+    Result<std::int64_t> between(abi::CuEvent from, abi::CuEvent to);
     [[nodiscard]] Once time_once(int launches, std::int64_t wanted_ns, const std::function<abi::Status()>& launch);
 
     const Driver& m_driver;
     abi::CuStream m_stream;
     Clock& m_clock;
     HeadStartBuffer m_buffer;
-    std::int64_t m_fill_ns = 0;          // of filling the buffer once, on the GPU
+    std::int64_t m_fill_ns = 0;          // of filling the buffer once, on the GPU, when it last did
     std::int64_t m_enqueue_fill_ns = 0;  // what enqueueing that takes
+    abi::CuEvent m_ahead = nullptr;      // before the head start
     abi::CuEvent m_start = nullptr;
     abi::CuEvent m_stop = nullptr;
 };

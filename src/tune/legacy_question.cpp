@@ -145,6 +145,14 @@ Status LegacyQuestion::take_workspace(measure::Scratch& scratch, std::int64_t by
     return ok_status();
 }
 
+measure::HeadStartBuffer LegacyQuestion::offered_head_start() const {
+    if (m_call.kind != LegacyQuestionKind::find_ex || offered_workspace_bytes() < measure::k_head_start_bytes) {
+        return {};
+    }
+    return {static_cast<abi::CuDevicePtr>(reinterpret_cast<std::uintptr_t>(m_call.workspace)),
+            measure::k_head_start_bytes};
+}
+
 abi::Status LegacyQuestion::prepare(std::size_t, const key::Candidate&) { return abi::k_success; }
 
 abi::Status LegacyQuestion::launch(std::size_t, const key::Candidate& candidate) {

@@ -30,6 +30,7 @@ class LegacyQuestion : public Question {
     [[nodiscard]] Status take_tensors(measure::Scratch&, const measure::TensorNeeds&) override;
     [[nodiscard]] std::vector<measure::Output> outputs() const override;
     [[nodiscard]] Status take_workspace(measure::Scratch&, std::int64_t bytes) override;
+    [[nodiscard]] measure::HeadStartBuffer offered_head_start() const override;
     [[nodiscard]] abi::Status prepare(std::size_t slot, const key::Candidate&) override;
     [[nodiscard]] abi::Status launch(std::size_t slot, const key::Candidate&) override;
     void release(std::size_t) override {}

@@ -241,9 +241,8 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
         !adds_to(*known, candidates)) {
         return Error{ErrorCategory::not_found, "nothing is left to measure"};
     }
-    // Where the caller brought the memory (Find*Ex), nothing more is taken.
-    measure::HeadStartBuffer head_start;
-    if (offered_bytes == INT64_MAX) {
+    measure::HeadStartBuffer head_start = question.offered_head_start();
+    if (head_start.bytes == 0) {
         if (const auto buffer = scratch.allocate(measure::k_head_start_bytes)) {
             head_start = {*buffer, measure::k_head_start_bytes};
         }

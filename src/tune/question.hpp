@@ -10,6 +10,7 @@
 #include "key/candidate.hpp"
 #include "key/problem_text.hpp"
 #include "measure/driver.hpp"
+#include "measure/event_timer.hpp"
 #include "measure/scratch.hpp"
 #include "measure/tensor_set.hpp"
 #include "select/policy.hpp"
@@ -47,6 +48,9 @@ class Question {
     // Memory for the tensors, then for the largest workspace that will be used.
     [[nodiscard]] virtual Status take_tensors(measure::Scratch&, const measure::TensorNeeds&) = 0;
     [[nodiscard]] virtual Status take_workspace(measure::Scratch&, std::int64_t bytes) = 0;
+    // Memory of the caller that the timer may overwrite between launches; empty if it brought none that is large
+    // enough.
+    [[nodiscard]] virtual measure::HeadStartBuffer offered_head_start() const { return {}; }
 
     // What the policy says about checking outputs. Set once, before it is asked.
     [[nodiscard]] select::Verify verify() const { return m_verify; }

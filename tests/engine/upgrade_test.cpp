@@ -147,10 +147,10 @@ TEST_F(Upgrade, AnAnswerThatLeavesTheCarrierOutNamesNothing) {
 }
 
 TEST_F(Upgrade, FindExMeasuresOnTheCallersBuffersAndNamesThePlan) {
-    const RunResult first = run("legacy9", {"findex=12,1000000", "run"});
+    const RunResult first = run("legacy9", {"findex=12,67108864", "run"});
     EXPECT_EQ(first.count_direct("cuMemAlloc_v2"), 5U) << "the program's own";
     EXPECT_EQ(first.counter("upgraded"), 1);
-    const RunResult second = run("legacy9", {"findex=12,1000000", "run"});
+    const RunResult second = run("legacy9", {"findex=12,67108864", "run"});
     EXPECT_THAT(runs(second), ElementsAre("plan"));
 }
 

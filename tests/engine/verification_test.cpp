@@ -178,13 +178,13 @@ TEST_F(Verification, WorksForGraphs) {
 TEST_F(Verification, OfFindExUsesTheCallersMemoryAlone) {
     algorithm(1).output_factor = 3;
     verify("winner");
-    const RunResult asked = run("legacy9", {"findex=100,1048576", "check"});
+    const RunResult asked = run("legacy9", {"findex=100,67108864", "check"});
     EXPECT_EQ(asked.counter("measured"), 1);
     EXPECT_GE(asked.counter("wrong"), 1);
     EXPECT_NE(parse_answer(asked.line("find")).entries.front().algorithm, 1);
     EXPECT_EQ(
         asked.count_direct("cuMemAlloc_v2"),
-        run("legacy9", {"shape=1", "findex=100,1048576", "check"}, Library::absent).count_direct("cuMemAlloc_v2"));
+        run("legacy9", {"shape=1", "findex=100,67108864", "check"}, Library::absent).count_direct("cuMemAlloc_v2"));
 }
 
 TEST_F(Verification, LooksAtPiecesOfALargeOutput) {

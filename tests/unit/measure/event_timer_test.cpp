@@ -176,6 +176,13 @@ TEST_F(EventTimerTest, IsNotMisledByAPaceThatWaitedForTheHost) {
     EXPECT_EQ(calls.kernel_ns(8, {.enqueue_ns = 190'000, .kernel_ns = 300'000}), 5'000);
 }
 
+TEST_F(EventTimerTest, KnowsHowLongTheHeadStartWasEvenIfFillingIsFasterThanItWas) {
+    g_gpu.fill_ns = 60'000;  // clocks that have yet to rise
+    SlowCalls calls(m_driver, m_clock, m_buffer, 100'000);
+    g_gpu.fill_ns = 12'000;
+    EXPECT_EQ(calls.kernel_ns(32, {.enqueue_ns = 100'000, .kernel_ns = 5'000}), 5'000);
+}
+
 TEST_F(EventTimerTest, PutsNothingBeforeASingleLaunch) {
     const auto timer = EventTimer::create(m_driver, nullptr, m_clock, m_buffer);
     ASSERT_TRUE(timer.ok());
