@@ -92,8 +92,14 @@ std::vector<key::Candidate> LegacyTrial::candidates(std::span<const abi::MathTyp
     };
     for (int i = 0; i < std::min(count, k_max_results); ++i) {
         const abi::AlgoPerf& result = results[static_cast<std::size_t>(i)];
-        add({result.algo, result.math_type}, result.status, result.determinism,
-            result.status == abi::k_success ? static_cast<std::int64_t>(result.memory) : 0);
+        const key::LegacyChoice choice{result.algo, result.math_type};
+        std::int64_t bytes = 0;
+        if (result.status == abi::k_success) {
+            // The list says 0 of algorithms that refuse to run with less than the query says (seen: algorithm 1 of
+            // depthwise problems in fp16, channels last, cuDNN 9.19).
+            bytes = std::max(static_cast<std::int64_t>(result.memory), workspace_bytes(choice).value_or(0));
+        }
+        add(choice, result.status, result.determinism, bytes);
     }
     for (const abi::MathType math_type : math_types) {
         for (int algorithm = 0; algorithm < k_algorithm_counts[direction]; ++algorithm) {

@@ -144,6 +144,20 @@ TEST_F(Workspace, AndBuffersOfFindExAreTheOnlyMemoryThatCandidatesUse) {
     }
 }
 
+TEST_F(Workspace, ThatTheListUnderstatesIsWhatTheQuerySays) {
+    script.rules.front().listed_workspace_bytes = 0;
+    for (const bool cold : {true, false}) {
+        const RunResult asked = run("legacy9", {"get=100", "run"});
+        EXPECT_EQ(asked.counter("measured"), cold ? 1 : 0);
+        const Entry first = parse_answer(asked.line("get")).entries.front();
+        EXPECT_EQ(first.algorithm, 1);
+        EXPECT_EQ(first.memory, 16 * k_mib);
+        for (const SimCall& kernel : calls_of(asked.log, "kernel")) {
+            EXPECT_EQ(kernel.outcome, 0) << kernel.algorithm;
+        }
+    }
+}
+
 TEST_F(Workspace, OfNobodyIsEnoughForTheRealAnswerToAHopelessQuestion) {
     sim::Rule greedy;
     greedy.workspace_bytes = k_mib;

@@ -81,6 +81,7 @@ json rule_json(const sim::Rule& rule) {
     put(object, "time_factor", rule.time_factor);
     put(object, "jitter", rule.jitter);
     put(object, "workspace_bytes", rule.workspace_bytes);
+    put(object, "listed_workspace_bytes", rule.listed_workspace_bytes);
     put(object, "status", rule.status);
     put(object, "launch_status", rule.launch_status);
     put(object, "determinism", rule.determinism);

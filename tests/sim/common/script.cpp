@@ -125,6 +125,7 @@ Rule parse_rule(const json& object) {
     members.get<double>("time_factor", rule.time_factor);
     members.get<double>("jitter", rule.jitter);
     members.get<std::uint64_t>("workspace_bytes", rule.workspace_bytes);
+    members.get<std::uint64_t>("listed_workspace_bytes", rule.listed_workspace_bytes);
     members.get_outcome("status", rule.status);
     members.get_outcome("launch_status", rule.launch_status);
     members.get<int>("determinism", rule.determinism);

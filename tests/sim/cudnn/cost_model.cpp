@@ -184,6 +184,9 @@ void apply_rules(const Geometry& geometry, int algorithm, abi::MathType math, in
         cost.time_us *= rule.time_factor.value_or(1.0);
         set(cost.jitter, rule.jitter);
         set(cost.workspace_bytes, rule.workspace_bytes);
+        if (rule.listed_workspace_bytes) {
+            cost.listed_workspace_bytes = rule.listed_workspace_bytes;
+        }
         set(cost.status, rule.status);
         set(cost.launch_status, rule.launch_status);
         set(cost.determinism, rule.determinism);

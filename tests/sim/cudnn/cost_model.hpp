@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "common/script.hpp"
@@ -16,6 +17,7 @@ struct Cost {
     double time_us = 0.0;
     double jitter = 0.0;
     std::uint64_t workspace_bytes = 0;
+    std::optional<std::uint64_t> listed_workspace_bytes;
     Outcome status = Outcome::success;         // of the heuristic, the workspace query and the launch
     Outcome launch_status = Outcome::success;  // of the launch alone
     abi::Determinism determinism = abi::k_deterministic;

@@ -25,7 +25,7 @@ abi::AlgoPerf perf_of(const Choice& choice, const Cost& cost) {
     perf.algo = choice.algorithm;
     perf.status = api_status(cost.status);
     perf.time = -1.0F;
-    perf.memory = cost.status == Outcome::success ? cost.workspace_bytes : 0;
+    perf.memory = cost.status == Outcome::success ? cost.listed_workspace_bytes.value_or(cost.workspace_bytes) : 0;
     perf.determinism = cost.determinism;
     perf.math_type = choice.math;
     return perf;
