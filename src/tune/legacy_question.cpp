@@ -6,6 +6,7 @@
 
 #include "key/tensor_size.hpp"
 #include "select/pruning.hpp"
+#include "tune/plan_fit.hpp"
 
 namespace cudnn_tune::tune {
 namespace {
@@ -71,11 +72,8 @@ LegacyQuestion::LegacyQuestion(const cudnn::RealCudnn& real, const LegacyCall& c
 }
 
 std::int64_t LegacyQuestion::offered_workspace_bytes() const {
-    // A null workspace holds nothing, whatever size is said to go with it.
-    return m_call.kind != LegacyQuestionKind::find_ex ? INT64_MAX
-           : m_call.workspace == nullptr
-               ? 0
-               : static_cast<std::int64_t>(std::min<std::size_t>(m_call.workspace_bytes, INT64_MAX));
+    return m_call.kind == LegacyQuestionKind::find_ex ? held_bytes(m_call.workspace, m_call.workspace_bytes)
+                                                      : INT64_MAX;
 }
 
 std::vector<key::Candidate> LegacyQuestion::candidates() {

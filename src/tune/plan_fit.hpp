@@ -2,6 +2,7 @@
 // Whether the arguments of a legacy convolution fit a plan. Pure. Whatever does not is the real call's.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -25,6 +26,11 @@ namespace cudnn_tune::tune {
     const double value =
         dtype == abi::k_double ? *static_cast<const double*>(scalar) : double{*static_cast<const float*>(scalar)};
     return value == 0 ? std::optional(false) : value == 1 ? std::optional(true) : std::nullopt;
+}
+
+// A null workspace holds nothing, whatever size is said to go with it.
+[[nodiscard]] inline std::int64_t held_bytes(const void* workspace, std::size_t bytes) {
+    return workspace == nullptr ? 0 : static_cast<std::int64_t>(std::min<std::size_t>(bytes, INT64_MAX));
 }
 
 struct Placed {

@@ -30,6 +30,7 @@ UpgradeService::OfferPtr UpgradeService::choose_fused(Library& library, const Fu
     const select::NumericsRules rules = numerics_rules(*environment, math_type);
     const Context::ChoosingTime choosing(m_context);
     FusedQuestion question(library.real, call, fused, text, rules);
+    question.set_verify(terms.verify);
     const Tuner::Reply reply = m_context.tuner().answer(question, m_context.driver());
     const auto served = reply.record ? m_context.served(*reply.record, terms) : std::nullopt;
     const auto upgrade = served ? select::preferred_to({call.algorithm, math_type}, *served, problem, rules,
@@ -76,7 +77,8 @@ bool UpgradeService::convolve_fused(const CudnnLibrary& given, const FusedCall& 
         known = m_fused_offers.put({*fused, call.algorithm},
                                    std::make_unique<const OfferPtr>(choose_fused(*library, call, *fused)), true);
     }
-    const Offer* const offer = fitting(known->get(), call.workspace, call.workspace_bytes);
+    const std::int64_t workspace_bytes = held_bytes(call.workspace, call.workspace_bytes);
+    const Offer* const offer = fitting(known->get(), workspace_bytes);
     if (offer == nullptr) {
         return unfit();
     }
@@ -91,7 +93,7 @@ bool UpgradeService::convolve_fused(const CudnnLibrary& given, const FusedCall& 
     if (!fits({operands.data(), nb_operands}, {call.y, offer->tensor_bytes[places.result]})) {
         return unfit();
     }
-    Arguments arguments{call.handle, cudnn::Accumulate::no, {}, call.workspace_bytes};
+    Arguments arguments{call.handle, cudnn::Accumulate::no, {}, workspace_bytes};
     for (std::size_t i = 0; i < nb_operands; ++i) {
         arguments.addresses.tensors[i] = const_cast<void*>(operands[i].at);
     }

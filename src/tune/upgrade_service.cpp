@@ -152,12 +152,9 @@ const UpgradeService::Offer* UpgradeService::named(const Offer* offer) {
     return offer;
 }
 
-const UpgradeService::Offer* UpgradeService::fitting(const Offer* offer, const void* workspace,
-                                                     std::size_t workspace_bytes) {
+const UpgradeService::Offer* UpgradeService::fitting(const Offer* offer, std::int64_t workspace_bytes) {
     for (offer = named(offer); offer != nullptr; offer = named(offer->earlier.get())) {
-        if (!offer->failed.load(std::memory_order_relaxed) &&
-            static_cast<std::size_t>(offer->upgrade.plan_workspace_bytes) <= workspace_bytes &&
-            (workspace != nullptr || offer->upgrade.plan_workspace_bytes == 0)) {
+        if (!offer->failed.load(std::memory_order_relaxed) && offer->upgrade.plan_workspace_bytes <= workspace_bytes) {
             return offer;
         }
     }
@@ -206,8 +203,7 @@ UpgradeService::Ran UpgradeService::run(const Library& library, const Offer& off
         }
     }
     // With beta 1 the same configuration may need more.
-    if (entry == nullptr || !entry->plan ||
-        static_cast<std::size_t>(entry->plan->workspace_bytes()) > with.workspace_bytes) {
+    if (entry == nullptr || !entry->plan || entry->plan->workspace_bytes() > with.workspace_bytes) {
         return Ran::unfit;
     }
     status = entry->plan->run(library.real, with.handle, with.addresses);
@@ -242,7 +238,8 @@ bool UpgradeService::convolve(const CudnnLibrary& given, const ConvolutionCall& 
     if (offer == nullptr) {
         return false;
     }
-    offer = fitting(offer, call.workspace, call.workspace_bytes);
+    const std::int64_t workspace_bytes = held_bytes(call.workspace, call.workspace_bytes);
+    offer = fitting(offer, workspace_bytes);
     if (offer == nullptr) {
         return unfit();
     }
@@ -254,7 +251,7 @@ bool UpgradeService::convolve(const CudnnLibrary& given, const ConvolutionCall& 
     const ByRole at = by_role(direction, call.a, call.b, call.c);
     std::array<Placed, 2> operands;
     std::size_t nb_operands = 0;
-    Arguments arguments{call.handle, *beta ? cudnn::Accumulate::yes : cudnn::Accumulate::no, {}, call.workspace_bytes};
+    Arguments arguments{call.handle, *beta ? cudnn::Accumulate::yes : cudnn::Accumulate::no, {}, workspace_bytes};
     for (std::size_t i = 0; i < at.xwy.size(); ++i) {
         arguments.addresses.tensors[i] = const_cast<void*>(at.xwy[i]);
         if (i != at.result) {

@@ -74,7 +74,7 @@ class UpgradeService {
         abi::Handle handle;
         cudnn::Accumulate accumulate;
         cudnn::BoundPlan::Addresses addresses;
-        std::size_t workspace_bytes;
+        std::int64_t workspace_bytes;
     };
     enum class Ran : std::uint8_t { yes, unfit, failed };
 
@@ -85,7 +85,7 @@ class UpgradeService {
     [[nodiscard]] HandlePlans* plans_of(const Library&, abi::Handle);
     // The offer, or the last one before it, that an answer of this process named.
     [[nodiscard]] static const Offer* named(const Offer*);
-    [[nodiscard]] static const Offer* fitting(const Offer*, const void* workspace, std::size_t workspace_bytes);
+    [[nodiscard]] static const Offer* fitting(const Offer*, std::int64_t workspace_bytes);
     // Of a plan that is not there. Null if there is no room for it.
     [[nodiscard]] HandlePlans::Entry* build_plan(const Library&, HandlePlans&, const Offer&, cudnn::Accumulate,
                                                  abi::Handle);

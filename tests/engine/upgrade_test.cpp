@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Legacy programs under policy `upgrade`: which engine runs a convolution, by the simulator's call log.
+// Legacy programs under policy `upgrade`: which simulated engine runs a convolution, by the simulator's call log.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -279,81 +279,6 @@ TEST_F(Upgrade, ADeviceHasPlansOfItsOwn) {
     const RunResult result = run("legacy9", words);
     EXPECT_THAT(runs(result), ElementsAre("plan", "algorithm 1", "plan"))
         << "no answer named the algorithm for the second device before the second run";
-}
-
-// The simulation's own engine 1 does not fuse; one of the script's may do anything.
-class UpgradeFused : public Upgrade {
-  protected:
-    UpgradeFused() {
-        script.graph_lists["instant"] = {{k_engine, {}}};
-        rule(k_engine).time_us = 300;
-        rule(k_engine).workspace_bytes = k_plan_bytes;
-    }
-
-    static constexpr int k_engine = 60;
-
-    // What a call of the fused function gives without the library, with the algorithm that carries the plan here.
-    std::vector<std::string> real_results(std::vector<std::string> words) {
-        words.insert(words.begin() + 1, "algo=1");
-        words.insert(words.begin() + 1, "workspace=65536");
-        return run("legacy9", words, Library::absent).lines_with("fused: ");
-    }
-};
-
-TEST_F(UpgradeFused, IsMeasuredAtItsFirstCallAndRunsThePlanFromThenOn) {
-    const std::vector<std::string> words{"get=1",      "fused=relu",     "fused=relu", "alpha2=1",
-                                         "fused=relu", "fused=identity", "alpha2=0",   "fused=identity"};
-    const RunResult first = run("legacy9", words);
-    EXPECT_EQ(first.counter("measured"), 5) << "the convolution, and four fused problems";
-    EXPECT_EQ(first.counter("upgraded"), 5);
-    EXPECT_EQ(first.lines_with("fused: "), real_results(words));
-    const RunResult second = run("legacy9", words);
-    EXPECT_EQ(second.counter("measured"), 0);
-    EXPECT_THAT(runs(second), ElementsAre("plan", "plan", "plan", "plan", "plan"));
-    EXPECT_EQ(second.lines_with("fused: "), real_results(words));
-    EXPECT_THAT(second.said, IsEmpty());
-}
-
-TEST_F(UpgradeFused, WhatFitsNoPlanRunsTheRealCall) {
-    for (const std::vector<std::string>& options : std::vector<std::vector<std::string>>{
-             {"alpha=2"}, {"alpha2=0.5"}, {"alpha2=1", "z=result"}, {"workspace=1600"}}) {
-        std::vector<std::string> words{"get=1"};
-        words.insert(words.end(), options.begin(), options.end());
-        words.emplace_back("fused=relu");
-        const RunResult result = run("legacy9", words);
-        EXPECT_EQ(result.counter("upgraded"), 0) << options[0];
-        EXPECT_EQ(result.counter("upgrade_unfit"), 1) << options[0];
-        EXPECT_EQ(result.lines_with("fused: status=0").size(), 1U) << options[0];
-        EXPECT_EQ(runs(result).back(), "algorithm 1") << options[0];
-    }
-    const RunResult tanh = run("legacy9", {"get=1", "fused=tanh"});
-    EXPECT_EQ(tanh.counter("upgrade_unfit"), 1);
-}
-
-TEST_F(UpgradeFused, AnAlgorithmThatIsFasterForTheFusedProblemStays) {
-    rule(k_engine).time_us = 300;
-    run("legacy9", {"get=1"});
-    rule(k_engine).time_us = 3000;
-    const RunResult result = run("legacy9", {"get=1", "fused=relu", "fused=relu"});
-    EXPECT_EQ(result.counter("upgraded"), 0);
-    EXPECT_EQ(result.counter("measured"), 1);
-    EXPECT_EQ(run("legacy9", {"get=1", "fused=relu"}).counter("measured"), 0);
-}
-
-TEST_F(UpgradeFused, AnAlgorithmThatNoAnswerNamedIsNotEvenMeasured) {
-    run("legacy9", {"get=1"});
-    const RunResult result = run("legacy9", {"workspace=100000", "get=1", "algo=2", "fused=relu"});
-    EXPECT_EQ(result.counter("measured"), 0);
-    EXPECT_THAT(runs(result), ElementsAre("algorithm 2"));
-}
-
-TEST_F(UpgradeFused, APlanThatFailsIsDropped) {
-    run("legacy9", {"get=1", "fused=relu"});
-    rule(k_engine).launch_status = sim::Outcome::execution_failed;
-    const RunResult result = run("legacy9", {"get=1", "fused=relu", "fused=relu"});
-    EXPECT_THAT(runs(result), ElementsAre("algorithm 1", "algorithm 1"));
-    EXPECT_EQ(result.counter("upgrade_failed"), 1);
-    EXPECT_EQ(result.said.size(), 1U);
 }
 
 TEST_F(Upgrade, ServesProgramsThatFindCudnnWithDlsym) {

@@ -2,6 +2,8 @@
 // A program of the legacy API that does what its arguments say, in their order, and prints a line for each answer.
 // It knows nothing of cudnn-tune. The arguments:
 //   shape=N math=N type=N direction=fwd|dgrad|wgrad   the problem of the questions that follow
+//   mode=N compute=N format=N groups=N dilation=N strided   the same
+//   reset                 the convolution descriptor that was asked with is set again, by what was said since
 //   null=WHAT,…           these arguments of the questions are null: handle a b conv c returned results workspace
 //   wrong                 the questions get some descriptors of another problem, wrong=none ends that
 //   get=N find=N findex=N,BYTES get6=PREFERENCE,LIMIT   a question; N is the count that is asked for
@@ -12,11 +14,13 @@
 //   pick=N                the algorithm of its entry N instead, as if that had been first
 //   algo=N                an algorithm of the program's own
 //   alpha=F beta=F        of the runs that follow
-//   misalign=x|w|y|none   this tensor lies 4 bytes further
+//   misalign=x|w|y|z|bias|workspace|none   this tensor lies 4 bytes further; z and bias are those of `fused`
 //   inplace=yes|no        the result is written over the first operand
 //   workspace=BYTES|none  what the runs bring, whatever the answer says
+//   null_workspace        the runs say that, and bring a null pointer
 //   math_of=entry|program the runs set the entry's math type, or leave what the question was asked with
-//   fused=relu|identity|tanh   run, but cudnnConvolutionBiasActivationForward; alpha2=F of z, z=own|result
+//   fused=relu|identity|tanh|clipped   run, but cudnnConvolutionBiasActivationForward; alpha2=F of z, z=own|result;
+//                         nan=0|1 is the activation's
 //   size                  cudnnGetConvolution*WorkspaceSize for that algorithm
 //   new_handle            destroys the handle and makes one
 //   device=N              another GPU, with a handle of its own
@@ -81,14 +85,16 @@ class Client {
     void use_handle_of(const Client& other) { m_handle = other.m_handle; }
 
     struct RunOptions {
-        float alpha = 1;
-        float beta = 0;
+        double alpha = 1;
+        double beta = 0;
         std::string misaligned = "none";
         bool in_place = false;
         std::optional<std::size_t> workspace_bytes;
         bool math_of_entry = true;
-        float alpha2 = 0;
+        double alpha2 = 0;
         bool z_is_result = false;
+        bool has_null_workspace = false;
+        int nan_propagation = 0;
     } run_options;
     ProblemOptions options;
     Direction direction = Direction::forward;
@@ -124,6 +130,7 @@ class Client {
         return text + " status=" + std::to_string(status) + " returned=" + std::to_string(returned) + text_of(results);
     }
 
+    void reset_convolution() const { m_problem->set_convolution(options); }
     void pick(std::size_t entry) { m_best = m_results.at(entry); }
     void pick_own(int algorithm) { m_best.algo = algorithm; }
     // Destroys the old one, so that its address may come again.
@@ -145,7 +152,7 @@ class Client {
 
     void prepare() {
         m_problem->allocate();
-        m_workspace = std::make_unique<DeviceBuffer>(workspace_bytes() / 4 + 1);
+        m_workspace = std::make_unique<DeviceBuffer>(workspace_bytes() / 4 + 2);
     }
     void run(bool shows_output) {
         prepare();
@@ -158,9 +165,7 @@ class Client {
         LegacyProblem::Triple at = m_problem->buffers(direction);
         const LegacyProblem::Triple roles = LegacyProblem::ordered(direction, &m_x_role, &m_w_role, &m_y_role);
         for (const auto& [pointer, role] : {std::pair(&at.a, roles.a), {&at.b, roles.b}, {&at.c, roles.c}}) {
-            if (*static_cast<const std::string*>(role) == run_options.misaligned) {
-                *pointer = static_cast<char*>(*pointer) + 4;
-            }
+            *pointer = placed(*static_cast<const std::string*>(role), *pointer);
         }
         if (run_options.in_place) {
             at.c = at.a;
@@ -172,32 +177,43 @@ class Client {
         const auto real = direction == Direction::forward         ? cudnn().cudnnConvolutionForward
                           : direction == Direction::backward_data ? cudnn().cudnnConvolutionBackwardData
                                                                   : cudnn().cudnnConvolutionBackwardFilter;
-        return real(m_handle, &run_options.alpha, d.a, at.a, d.b, at.b, m_problem->convolution, m_best.algo,
-                    m_workspace->get(), workspace_bytes(), &run_options.beta, d.c, at.c);
+        const Scalar alpha(run_options.alpha, options.type);
+        const Scalar beta(run_options.beta, options.type);
+        return real(m_handle, alpha.get(), d.a, at.a, d.b, at.b, m_problem->convolution, m_best.algo, workspace(),
+                    workspace_bytes(), beta.get(), d.c, at.c);
     }
     void run_fused(const std::string& activation_name) {
         prepare();
         const CudnnTable& api = cudnn();
-        const int mode = activation_name == "relu" ? 1 : activation_name == "tanh" ? 2 : 5;
+        const int mode = activation_name == "relu"      ? 1
+                         : activation_name == "tanh"    ? 2
+                         : activation_name == "clipped" ? 3
+                                                        : 5;
         abi::TensorDescriptor bias_descriptor = nullptr;
         void* activation = nullptr;
         require(api.cudnnCreateTensorDescriptor(&bias_descriptor) == 0 &&
                     api.cudnnSetTensor4dDescriptor(bias_descriptor, abi::k_nchw, options.type, 1, 4, 1, 1) == 0 &&
                     api.cudnnCreateActivationDescriptor(&activation) == 0 &&
-                    api.cudnnSetActivationDescriptor(activation, mode, 0, 0) == 0,
+                    api.cudnnSetActivationDescriptor(activation, mode, run_options.nan_propagation, 6) == 0,
                 "descriptors of the bias and the activation");
         const DeviceBuffer bias(8, -40.0F);
         const LegacyProblem::Triple d = m_problem->descriptors(direction);
         const LegacyProblem::Triple at = m_problem->buffers(direction);
         const DeviceBuffer own_z(m_problem->floats_of_y(), 2.0F);
-        void* const z = run_options.z_is_result ? at.c : own_z.get();
+        void* const z = run_options.z_is_result ? at.c : placed("z", own_z.get());
+        const Scalar alpha(run_options.alpha, options.type);
+        const Scalar alpha2(run_options.alpha2, options.type);
         const int status = api.cudnnConvolutionBiasActivationForward(
-            m_handle, &run_options.alpha, d.a, at.a, d.b, at.b, m_problem->convolution, m_best.algo, m_workspace->get(),
-            workspace_bytes(), &run_options.alpha2, d.c, z, bias_descriptor, bias.get(), activation, d.c, at.c);
+            m_handle, alpha.get(), d.a, placed("x", at.a), d.b, placed("w", at.b), m_problem->convolution, m_best.algo,
+            workspace(), workspace_bytes(), alpha2.get(), d.c, z, bias_descriptor, placed("bias", bias.get()),
+            activation, d.c, placed("y", at.c));
         std::printf("fused: status=%d output=%016" PRIx64 "\n", status,
                     status == 0 ? m_problem->output_hash(direction) : 0);
         api.cudnnDestroyActivationDescriptor(activation);
         api.cudnnDestroyTensorDescriptor(bias_descriptor);
+    }
+    [[nodiscard]] void* workspace() const {
+        return run_options.has_null_workspace ? nullptr : placed("workspace", m_workspace->get());
     }
     [[nodiscard]] std::size_t workspace_bytes() const { return run_options.workspace_bytes.value_or(m_best.memory); }
 
@@ -268,6 +284,25 @@ class Client {
     }
 
   private:
+    // alpha or beta, of the type that the tensors give it.
+    class Scalar {
+      public:
+        Scalar(double value, int type)
+            : m_wide(value), m_narrow(static_cast<float>(value)), m_is_wide(type == abi::k_double) {}
+        [[nodiscard]] const void* get() const {
+            return m_is_wide ? static_cast<const void*>(&m_wide) : static_cast<const void*>(&m_narrow);
+        }
+
+      private:
+        double m_wide;
+        float m_narrow;
+        bool m_is_wide;
+    };
+
+    [[nodiscard]] void* placed(const std::string& role, void* at) const {
+        return static_cast<char*>(at) + (run_options.misaligned == role ? 4 : 0);
+    }
+
     template <typename T>
     T unless_null(const char* what, T value) const {
         return nulls.contains(what) ? nullptr : value;
@@ -436,6 +471,10 @@ class LegacyInterpreter final : public Interpreter {
             m_client.options.math = std::stoi(value);
         } else if (name == "type") {
             m_client.options.type = std::stoi(value);
+        } else if (set_convolution_option(name, value)) {
+            return true;
+        } else if (name == "reset") {
+            m_client.reset_convolution();
         } else if (name == "direction") {
             m_client.direction = value == "fwd"     ? Direction::forward
                                  : value == "dgrad" ? Direction::backward_data
@@ -505,12 +544,32 @@ class LegacyInterpreter final : public Interpreter {
         return true;
     }
 
+    bool set_convolution_option(const std::string& name, const std::string& value) {
+        ProblemOptions& options = m_client.options;
+        if (name == "mode") {
+            options.mode = std::stoi(value);
+        } else if (name == "compute") {
+            options.compute = std::stoi(value);
+        } else if (name == "format") {
+            options.format = std::stoi(value);
+        } else if (name == "groups") {
+            options.groups = std::stoi(value);
+        } else if (name == "dilation") {
+            options.dilation = std::stoi(value);
+        } else if (name == "strided") {
+            options.is_strided = true;
+        } else {
+            return false;
+        }
+        return true;
+    }
+
     bool set_run_option(const std::string& name, const std::string& value) {
         Client::RunOptions& options = m_client.run_options;
         if (name == "alpha") {
-            options.alpha = std::stof(value);
+            options.alpha = std::stod(value);
         } else if (name == "beta") {
-            options.beta = std::stof(value);
+            options.beta = std::stod(value);
         } else if (name == "misalign") {
             options.misaligned = value;
         } else if (name == "inplace") {
@@ -518,7 +577,11 @@ class LegacyInterpreter final : public Interpreter {
         } else if (name == "workspace") {
             options.workspace_bytes = value == "none" ? std::nullopt : std::optional<std::size_t>(std::stoull(value));
         } else if (name == "alpha2") {
-            options.alpha2 = std::stof(value);
+            options.alpha2 = std::stod(value);
+        } else if (name == "nan") {
+            options.nan_propagation = std::stoi(value);
+        } else if (name == "null_workspace") {
+            options.has_null_workspace = true;
         } else if (name == "z") {
             options.z_is_result = value == "result";
         } else if (name == "math_of") {

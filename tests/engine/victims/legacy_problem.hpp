@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A small convolution with its descriptors and device memory: x is N 2, C 4, H 8 + shape, W 8; w is 4 x 4 x 3 x 3 with
-// padding 1. Every shape number is another problem.
+// padding 1. Every shape number is another problem, and so is whatever differs from the usual options.
 #pragma once
 
 #include <array>
@@ -16,26 +16,52 @@ struct ProblemOptions {
     int shape = 0;
     int math = 0;
     int type = abi::k_float;
+    int mode = abi::k_cross_correlation;
+    int compute = -1;  // that of the type
+    int format = abi::k_nchw;
+    int groups = 1;
+    int dilation = 1;
+    bool is_strided = false;  // x and y have a gap behind every image
 };
 
 class LegacyProblem {
   public:
     explicit LegacyProblem(const ProblemOptions& options) {
         const int height = 8 + options.shape;
-        const auto format = abi::k_nchw;
-        const int compute = options.type == abi::k_double ? abi::k_double : abi::k_float;
+        // An element of NCHW_VECT_C holds 4 channels.
+        const int type = options.type;
+        const int channels = options.format == abi::k_nchw_vect_c ? 16 : 4;
+        const int gap = options.is_strided ? 8 : 0;
+        const auto set_tensor = [&](abi::TensorDescriptor descriptor) {
+            return gap == 0
+                       ? cudnn().cudnnSetTensor4dDescriptor(descriptor, options.format, type, 2, channels, height, 8)
+                       : cudnn().cudnnSetTensor4dDescriptorEx(descriptor, type, 2, channels, height, 8,
+                                                              channels * height * 8 + gap, height * 8, 8, 1);
+        };
         const CudnnTable& api = cudnn();
         require(api.cudnnCreateTensorDescriptor(&x) == 0 && api.cudnnCreateTensorDescriptor(&y) == 0 &&
                     api.cudnnCreateFilterDescriptor(&w) == 0 && api.cudnnCreateConvolutionDescriptor(&convolution) == 0,
                 "making descriptors");
-        require(api.cudnnSetTensor4dDescriptor(x, format, options.type, 2, 4, height, 8) == 0 &&
-                    api.cudnnSetTensor4dDescriptor(y, format, options.type, 2, 4, height, 8) == 0 &&
-                    api.cudnnSetFilter4dDescriptor(w, options.type, format, 4, 4, 3, 3) == 0 &&
-                    api.cudnnSetConvolution2dDescriptor(convolution, 1, 1, 1, 1, 1, 1, abi::k_cross_correlation,
-                                                        compute) == 0 &&
+        require(
+            set_tensor(x) == 0 && set_tensor(y) == 0 &&
+                api.cudnnSetFilter4dDescriptor(w, type, options.format, channels, channels / options.groups, 3, 3) == 0,
+            "filling descriptors");
+        set_convolution(options);
+        m_floats = {2UL * 4 * static_cast<std::size_t>(height) * 8 * 2,
+                    2UL * static_cast<std::size_t>(channels) * 9 * static_cast<std::size_t>(channels)};
+    }
+    // Also later, while x, w and y stay as they are.
+    void set_convolution(const ProblemOptions& options) const {
+        const CudnnTable& api = cudnn();
+        const int usual = options.type == abi::k_double          ? abi::k_double
+                          : options.format == abi::k_nchw_vect_c ? abi::k_int32
+                                                                 : abi::k_float;
+        const int dilation = options.dilation;
+        require(api.cudnnSetConvolution2dDescriptor(convolution, dilation, dilation, 1, 1, dilation, dilation,
+                                                    options.mode, options.compute < 0 ? usual : options.compute) == 0 &&
+                    api.cudnnSetConvolutionGroupCount(convolution, options.groups) == 0 &&
                     api.cudnnSetConvolutionMathType(convolution, options.math) == 0,
-                "filling descriptors");
-        m_floats = {2UL * 4 * static_cast<std::size_t>(height) * 8 * 2, 4UL * 4 * 9 * 2};
+                "filling the convolution descriptor");
     }
     LegacyProblem(const LegacyProblem&) = delete;
     LegacyProblem& operator=(const LegacyProblem&) = delete;

@@ -27,6 +27,12 @@ TEST(PlanFit, ScalarsAreReadInTheTypeThatTheTensorsGiveThem) {
     EXPECT_EQ(zero_or_one(nullptr, abi::k_float), std::nullopt);
 }
 
+TEST(PlanFit, ANullWorkspaceHoldsNothing) {
+    EXPECT_EQ(held_bytes(at(0x1000), 77), 77);
+    EXPECT_EQ(held_bytes(nullptr, 77), 0);
+    EXPECT_EQ(held_bytes(at(0x1000), SIZE_MAX), INT64_MAX);
+}
+
 TEST(PlanFit, TensorsMustBeSomewhereAndAligned) {
     const std::array<Placed, 1> operand{{{at(0x1000), 64}}};
     EXPECT_TRUE(fits(operand, {at(0x2000), 64}));
