@@ -44,6 +44,7 @@ inline constexpr int k_type_char = 24;
 // cudnnBackendAttributeName_t
 inline constexpr int k_pointwise_mode = 0;
 inline constexpr int k_pointwise_math_precision = 1;
+inline constexpr int k_pointwise_nan_propagation = 2;
 inline constexpr int k_pointwise_axis = 9;
 inline constexpr int k_convolution_compute_type = 100;
 inline constexpr int k_convolution_conv_mode = 101;

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::size_t k_channels = 1;
 
-// 1, as attributes of a pointwise operation are kept: the attribute's type and its bytes.
+// Attributes of a pointwise operation as they are kept: the attribute's type and its bytes. CUDNN_PROPAGATE_NAN, and 1.
+constexpr const char* k_propagate_nan = "10:01000000";
 constexpr const char* k_float_one = "4:0000803f";
 constexpr const char* k_double_one = "5:000000000000f03f";
 
@@ -48,7 +49,9 @@ std::optional<FusedKey> read_fused_key(const RealCudnn& real, const LegacyKey& c
          z.nb_dims != convolution.y.nb_dims || z.dims != convolution.y.dims || z.strides != convolution.y.strides)) {
         return std::nullopt;
     }
-    const bool is_known = key.activation == abi::k_activation_relu || key.activation == abi::k_activation_identity;
+    const bool is_relu = key.activation == abi::k_activation_relu;
+    key.propagates_nan = is_relu && nan_propagation != 0 ? 1 : 0;
+    const bool is_known = is_relu || key.activation == abi::k_activation_identity;
     return is_known ? std::optional(key) : std::nullopt;
 }
 
@@ -93,6 +96,9 @@ key::Problem problem_of(const FusedKey& fused) {
         key::PointwiseOperation operation;
         operation.mode = abi::k_pointwise_relu_forward;
         operation.math_precision = between.dtype;
+        if (fused.propagates_nan != 0) {
+            operation.attributes = {{abi::k_pointwise_nan_propagation, k_propagate_nan}};
+        }
         operation.x = sum;
         operation.y = last();
         problem.pointwise.push_back(operation);

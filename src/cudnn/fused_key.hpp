@@ -14,6 +14,8 @@ struct FusedKey {
     LegacyKey::TensorPart bias;
     std::int32_t activation;  // k_activation_relu or k_activation_identity
     std::int32_t adds_z;      // 0 or 1; z is laid out as y is
+    // Whether ReLU makes a not-a-number of a not-a-number, 0 without an activation.
+    std::int32_t propagates_nan;
 };
 static_assert(std::has_unique_object_representations_v<FusedKey>);
 

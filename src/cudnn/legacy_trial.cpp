@@ -133,6 +133,18 @@ std::optional<std::int64_t> LegacyTrial::workspace_bytes(const key::LegacyChoice
     return static_cast<std::int64_t>(bytes);
 }
 
+std::vector<key::LegacyChoice> LegacyTrial::exact_choices(std::int64_t most_bytes) {
+    std::vector<key::LegacyChoice> choices{{0, abi::k_fma_math}, {1, abi::k_fma_math}};
+    if (static_cast<key::Direction>(m_key.direction) == key::Direction::backward_filter) {
+        choices.push_back({3, abi::k_fma_math});
+    }
+    std::erase_if(choices, [&](const key::LegacyChoice& choice) {
+        const auto bytes = workspace_bytes(choice);
+        return !bytes || *bytes > most_bytes;
+    });
+    return choices;
+}
+
 abi::Status LegacyTrial::run(const key::LegacyChoice& choice, const LegacyBuffers& buffers) {
     const void* const convolution = convolution_with(choice.math_type);
     if (convolution == nullptr) {

@@ -43,6 +43,12 @@ class LegacyTrial {
     [[nodiscard]] std::vector<key::Candidate> candidates(std::span<const abi::MathType> math_types);
     // What the real library says now; nothing if it refuses the choice.
     [[nodiscard]] std::optional<std::int64_t> workspace_bytes(const key::LegacyChoice&);
+    // Algorithms that compute this without rounding its inputs: under the math type FMA, which forbids tensor cores,
+    // those that sum products as they are, as FFT and Winograd do not. They need no workspace or little; what needs
+    // more than `most_bytes` is left out.
+    [[nodiscard]] std::vector<key::LegacyChoice> exact_choices(std::int64_t most_bytes);
+    // The caller's convolution descriptor, or a copy of it with another math type; null if that cannot be made.
+    [[nodiscard]] const void* convolution_with(abi::MathType math_type);
     // Enqueues one run on the handle's stream. alpha is 1 and beta 0: the result tensor is overwritten.
     [[nodiscard]] abi::Status run(const key::LegacyChoice&, const LegacyBuffers&);
     // How much memory the three tensors span; nothing if the real library does not say.
@@ -50,8 +56,6 @@ class LegacyTrial {
     [[nodiscard]] std::optional<abi::Stream> stream() const;
 
   private:
-    // The caller's descriptor, or a copy of it with another math type; null if that cannot be made.
-    [[nodiscard]] const void* convolution_with(abi::MathType math_type);
     // Operands and result in the order that the functions of this direction take them.
     struct Ordered {
         const void* a;

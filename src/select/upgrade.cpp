@@ -188,6 +188,10 @@ UpgradedRecord upgraded(const cache::Record& record, const key::Problem& problem
 std::optional<Upgrade> preferred_to(const cache::LegacyChoice& algorithm, const cache::Record& record,
                                     const key::Problem& problem, const NumericsRules& rules,
                                     std::size_t workspace_bytes, Objective objective) {
+    const auto known = std::ranges::find(record.candidates, cache::Choice(algorithm), &cache::Candidate::choice);
+    if (known == record.candidates.end() || !usable(*known)) {
+        return std::nullopt;
+    }
     for (const std::size_t index : order_for_upgrades(record.candidates, objective, is_configuration)) {
         const cache::Candidate& candidate = record.candidates[index];
         if (candidate.choice == cache::Choice(algorithm)) {

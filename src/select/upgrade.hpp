@@ -34,7 +34,8 @@ struct UpgradedRecord {
                                       Objective = Objective::balanced);
 
 // For a call that names its algorithm already: the configuration that is preferred to `algorithm` and may stand in for
-// it, deterministic and within the workspace. Nothing if the algorithm itself is preferred.
+// it, deterministic and within the workspace. Nothing if the algorithm itself is preferred, or cannot run: such a call
+// fails, and programs go another way then.
 [[nodiscard]] std::optional<Upgrade> preferred_to(const cache::LegacyChoice& algorithm, const cache::Record&,
                                                   const key::Problem&, const NumericsRules&,
                                                   std::size_t workspace_bytes, Objective = Objective::balanced);

@@ -12,6 +12,7 @@ FusedQuestion::FusedQuestion(const cudnn::RealCudnn& real, const FusedCall& call
                              key::KeyText key, const select::NumericsRules& rules)
     : m_real(real),
       m_call(call),
+      m_algorithms(real, call.handle, {call.x_desc, call.w_desc, call.conv_desc, call.y_desc}, fused.convolution),
       m_places(cudnn::tensors_of(fused)),
       m_problem(cudnn::problem_of(fused)),
       m_key(std::move(key)),
@@ -24,14 +25,13 @@ std::optional<abi::CuStream> FusedQuestion::caller_stream() {
 }
 
 std::vector<key::Candidate> FusedQuestion::candidates() {
-    std::size_t bytes = 0;
-    if (m_real.workspace_size[0](m_call.handle, m_call.x_desc, m_call.w_desc, m_call.conv_desc, m_call.y_desc,
-                                 m_call.algorithm, &bytes) != abi::k_success) {
+    const auto bytes = m_algorithms.workspace_bytes(m_choice);
+    if (!bytes) {
         return {};
     }
     std::vector<key::Candidate> candidates(1);
     candidates[0].choice = m_choice;
-    candidates[0].workspace_bytes = static_cast<std::int64_t>(bytes);
+    candidates[0].workspace_bytes = *bytes;
     candidates[0].determinism = abi::k_deterministic;
     m_graph = cudnn::build_problem_graph(m_real, m_call.handle, m_problem, cudnn::Accumulate::no);
     if (!m_graph) {
@@ -101,8 +101,13 @@ abi::Status FusedQuestion::prepare(std::size_t slot, const key::Candidate& candi
 
 abi::Status FusedQuestion::launch(std::size_t slot, const key::Candidate& candidate) {
     const std::size_t copy = next_copy(m_tensors.copies());
-    if (std::holds_alternative<key::GraphChoice>(candidate.choice)) {
+    const auto* const choice = std::get_if<key::LegacyChoice>(&candidate.choice);
+    if (choice == nullptr) {
         return m_trial->run(slot, copy);
+    }
+    const void* const convolution = m_algorithms.convolution_with(choice->math_type);
+    if (convolution == nullptr) {
+        return m_real.has_status_categories() ? abi::k_v9_not_supported : abi::k_v8_not_supported;
     }
     // x, w, z where there is one, bias, result.
     const std::size_t bias = m_places.z != 0 ? 3 : 2;
@@ -110,7 +115,7 @@ abi::Status FusedQuestion::launch(std::size_t slot, const key::Candidate& candid
     // With alpha2 0 the library wants a z all the same, and does not read it.
     const void* const z = m_places.z != 0 ? m_tensors.address(2, copy) : result;
     return m_real.convolve_fused(m_call.handle, m_call.alpha1, m_call.x_desc, m_tensors.address(0, copy), m_call.w_desc,
-                                 m_tensors.address(1, copy), m_call.conv_desc, m_call.algorithm, m_workspace,
+                                 m_tensors.address(1, copy), convolution, choice->algorithm, m_workspace,
                                  m_workspace_bytes, m_call.alpha2, m_call.z_desc, z, m_call.bias_desc,
                                  m_tensors.address(bias, copy), m_call.activation, m_call.y_desc, result);
 }

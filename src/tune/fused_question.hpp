@@ -7,6 +7,7 @@
 
 #include "cudnn/fused_key.hpp"
 #include "cudnn/graph_trial.hpp"
+#include "cudnn/legacy_trial.hpp"
 #include "entry/engine_api.h"
 #include "select/numerics.hpp"
 #include "tune/question.hpp"
@@ -32,6 +33,9 @@ class FusedQuestion final : public Question {
         return std::holds_alternative<key::GraphChoice>(candidate.choice) || candidate.choice == key::Choice(m_choice);
     }
     [[nodiscard]] bool lacks_candidates(const cache::Record&) const override;
+    [[nodiscard]] std::vector<key::LegacyChoice> exact_choices(std::int64_t workspace_bytes) override {
+        return m_trial ? m_algorithms.exact_choices(workspace_bytes) : std::vector<key::LegacyChoice>();
+    }
     [[nodiscard]] Status take_tensors(measure::Scratch&, const measure::TensorNeeds&) override;
     [[nodiscard]] std::vector<measure::Output> outputs() const override { return m_tensors.outputs(); }
     [[nodiscard]] Status take_workspace(measure::Scratch&, std::int64_t bytes) override;
@@ -42,6 +46,7 @@ class FusedQuestion final : public Question {
   private:
     const cudnn::RealCudnn& m_real;
     const FusedCall& m_call;
+    cudnn::LegacyTrial m_algorithms;  // of the convolution alone
     cudnn::FusedTensors m_places;
     key::Problem m_problem;
     key::KeyText m_key;

@@ -48,10 +48,7 @@ class LegacyQuestion : public Question {
     // Where the tensors and the workspace are; known after take_tensors() and take_workspace().
     [[nodiscard]] std::size_t copies() const { return m_tensors.copies(); }
     [[nodiscard]] cudnn::LegacyBuffers buffers(std::size_t copy) const;
-    // Nothing if the library refuses the choice.
-    [[nodiscard]] std::optional<std::int64_t> needed_workspace_bytes(const key::LegacyChoice& choice) {
-        return m_trial.workspace_bytes(choice);
-    }
+    [[nodiscard]] cudnn::LegacyTrial& algorithms() { return m_trial; }
 
   private:
     const LegacyCall& m_call;

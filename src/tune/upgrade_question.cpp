@@ -48,21 +48,8 @@ bool UpgradeQuestion::lacks_candidates(const cache::Record& record) const {
            });
 }
 
-// The math type FMA forbids tensor cores. These algorithms need no workspace or little, and sum products as they are,
-// which FFT and Winograd do not.
 std::vector<key::LegacyChoice> UpgradeQuestion::exact_choices(std::int64_t workspace_bytes) {
-    if (!m_trial) {
-        return {};
-    }
-    std::vector<key::LegacyChoice> choices{{0, abi::k_fma_math}, {1, abi::k_fma_math}};
-    if (m_problem.direction == key::Direction::backward_filter) {
-        choices.push_back({3, abi::k_fma_math});
-    }
-    std::erase_if(choices, [&](const key::LegacyChoice& choice) {
-        const auto bytes = needed_workspace_bytes(choice);
-        return !bytes || *bytes > workspace_bytes;
-    });
-    return choices;
+    return m_trial ? algorithms().exact_choices(workspace_bytes) : std::vector<key::LegacyChoice>();
 }
 
 Status UpgradeQuestion::take_workspace(measure::Scratch& scratch, std::int64_t bytes) {

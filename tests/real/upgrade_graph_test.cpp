@@ -3,7 +3,10 @@
 // them: a graph that meant something else would have other ones.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdio>
+#include <utility>
+#include <vector>
 
 #include "cudnn/execution_plan.hpp"
 #include "cudnn/fused_key.hpp"
@@ -100,6 +103,7 @@ TEST(RealUpgradeGraphs, OfFusedConvolutionsAreAcceptedAndSomeHaveConfigurations)
     REQUIRE_DEVICELESS_CUDNN(library);
     int graphs = 0;
     int with_configurations = 0;
+    int with_other_lists = 0;
     for (const ConvolutionShape& shape : shapes_to_test(60)) {
         SCOPED_TRACE(shape.id);
         const auto legacy = LegacyConvolution::of(shape);
@@ -117,9 +121,13 @@ TEST(RealUpgradeGraphs, OfFusedConvolutionsAreAcceptedAndSomeHaveConfigurations)
             fused.bias.dims[i] = i == 1 ? key->y.dims[1] : 1;
             fused.bias.strides[i] = i == 0 ? key->y.dims[1] : 1;
         }
-        for (const int activation : {abi::k_activation_relu, abi::k_activation_identity}) {
+        // By whether ReLU propagates not-a-numbers, which graphs have an attribute for.
+        std::array<std::vector<key::Candidate>, 2> relu_lists;
+        for (const auto& [activation, propagates_nan] :
+             {std::pair{abi::k_activation_relu, 0}, {abi::k_activation_relu, 1}, {abi::k_activation_identity, 0}}) {
             for (const int adds_z : {0, 1}) {
                 fused.activation = activation;
+                fused.propagates_nan = propagates_nan;
                 fused.adds_z = adds_z;
                 const key::Problem problem = cudnn::problem_of(fused);
                 const std::string text = key::to_text(problem);
@@ -133,11 +141,17 @@ TEST(RealUpgradeGraphs, OfFusedConvolutionsAreAcceptedAndSomeHaveConfigurations)
                 const auto list = cudnn::list_configurations(
                     library.real, {graph.get(), library.device_properties.get(), -1}, abi::k_mode_instant);
                 with_configurations += list.empty() ? 0 : 1;
+                if (activation == abi::k_activation_relu && adds_z == 0) {
+                    relu_lists.at(static_cast<std::size_t>(propagates_nan)) = list;
+                }
             }
         }
+        EXPECT_EQ(relu_lists[0].empty(), relu_lists[1].empty());
+        with_other_lists += relu_lists[0] != relu_lists[1] ? 1 : 0;
     }
-    std::printf("cuDNN %d: %d fused graphs, %d with configurations without a GPU\n", library.real.version, graphs,
-                with_configurations);
+    std::printf(
+        "cuDNN %d: %d fused graphs, %d with configurations without a GPU; %d lists differ if ReLU propagates NaNs\n",
+        library.real.version, graphs, with_configurations, with_other_lists);
     EXPECT_GT(graphs, 20);
     EXPECT_GT(with_configurations, 0);
 }

@@ -207,6 +207,30 @@ TEST(PreferredConfiguration, IsWhatComesBeforeTheAlgorithmThatACallNames) {
     EXPECT_FALSE(preferred_to({1, abi::k_default_math}, slow, problem_of(abi::k_float), k_rules, k_mebibyte));
 }
 
+TEST(PreferredConfiguration, IsNoneForAnAlgorithmThatCannotRunItself) {
+    auto record = record_of({{1, 400, 0}, {0, 400, 0}}, {{41, 130, 0, 0}});
+    const auto is_found = [&](int algorithm) {
+        return preferred_to({algorithm, abi::k_default_math}, record, problem_of(abi::k_float), k_rules, 0).has_value();
+    };
+    EXPECT_TRUE(is_found(1));
+    EXPECT_FALSE(is_found(7)) << "of which the record says nothing";
+    for (cache::Candidate& candidate : record.candidates) {
+        if (candidate.choice == cache::Choice(cache::LegacyChoice{1, 0})) {
+            candidate.status = abi::k_v9_not_supported;
+        }
+    }
+    EXPECT_FALSE(is_found(1));
+    EXPECT_TRUE(is_found(0));
+}
+
+TEST(PreferredConfiguration, KeepsToTheMathTypeOfTheCall) {
+    const auto record = record_of({{1, 400, 0, abi::k_fma_math}}, {{67, 100, 0, k_tf32}, {41, 130, 0, 0}});
+    const auto found =
+        preferred_to({1, abi::k_fma_math}, record, problem_of(abi::k_float), {abi::k_fma_math, 9, false}, 0);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->configuration.engine, 41);
+}
+
 // Whatever a program filters by (workspace and determinism), it finds something at least as fast as before.
 TEST(Upgrade, NoFilterFindsLessThanWithoutIt) {
     Dice dice(7);
