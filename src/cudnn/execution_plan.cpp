@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cudnn/execution_plan.hpp"
 
-#include <algorithm>
-
 namespace cudnn_tune::cudnn {
 namespace {
 
@@ -77,29 +75,44 @@ std::optional<BoundPlan> BoundPlan::build(const RealCudnn& real, abi::Handle han
     if (bound.m_unique_ids.size() > k_most_tensors) {
         return std::nullopt;
     }
-    for (Pack& pack : bound.m_packs) {
-        pack.descriptor = OwnDescriptor(real, abi::k_variant_pack_descriptor);
-        if (!pack.descriptor) {
-            return std::nullopt;
-        }
-    }
     return bound;
 }
 
-abi::Status BoundPlan::run(const RealCudnn& real, abi::Handle handle, const Addresses& at) {
-    auto* pack = std::find_if(m_packs.begin(), m_packs.end(),
-                              [&](const Pack& known) { return known.is_filled && known.at == at; });
-    if (pack == m_packs.end()) {
-        pack = &m_packs[m_next_pack];
-        m_next_pack = (m_next_pack + 1) % m_packs.size();
-        const std::span<void* const> addresses(at.tensors.data(), m_unique_ids.size());
-        // A filled pack cannot be changed, only emptied.
-        abi::Status status = pack->is_filled ? real.backend_initialize(pack->descriptor.get()) : abi::k_success;
-        pack->is_filled = false;
-        if (status == abi::k_success) {
-            status = fill_pack(real, pack->descriptor.get(), m_unique_ids, addresses, at.workspace);
+// Layers that are alike share a plan and run in turn, so the pack after the last one is looked at first but one.
+BoundPlan::Pack* BoundPlan::filled_pack(const Addresses& at) {
+    for (std::size_t i = 0; i < m_packs.size(); ++i) {
+        const std::size_t index = (m_last_pack + i) % m_packs.size();
+        if (m_packs[index].is_filled && m_packs[index].at == at) {
+            m_last_pack = index;
+            return &m_packs[index];
         }
-        if (status != abi::k_success) {
+    }
+    return nullptr;
+}
+
+BoundPlan::Pack* BoundPlan::empty_pack(const RealCudnn& real) {
+    if (m_packs.size() < k_most_packs) {
+        OwnDescriptor descriptor(real, abi::k_variant_pack_descriptor);
+        return descriptor ? &m_packs.emplace_back(Pack{std::move(descriptor), {}, false}) : nullptr;
+    }
+    Pack& pack = m_packs[m_next_pack];
+    m_next_pack = (m_next_pack + 1) % m_packs.size();
+    // A filled pack cannot be changed, only emptied.
+    const bool is_empty = !pack.is_filled || real.backend_initialize(pack.descriptor.get()) == abi::k_success;
+    pack.is_filled = false;
+    return is_empty ? &pack : nullptr;
+}
+
+abi::Status BoundPlan::run(const RealCudnn& real, abi::Handle handle, const Addresses& at) {
+    Pack* pack = filled_pack(at);
+    if (pack == nullptr) {
+        pack = empty_pack(real);
+        if (pack == nullptr) {
+            return out_of_memory(real);
+        }
+        const std::span<void* const> addresses(at.tensors.data(), m_unique_ids.size());
+        if (const abi::Status status = fill_pack(real, pack->descriptor.get(), m_unique_ids, addresses, at.workspace);
+            status != abi::k_success) {
             return status;
         }
         pack->at = at;
