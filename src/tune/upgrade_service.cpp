@@ -61,6 +61,15 @@ std::shared_ptr<UpgradeService::Offer> UpgradeService::make_offer(key::Problem p
 UpgradeService::OfferPtr UpgradeService::offer(Library& library, abi::Handle handle, const cudnn::LegacyKey& asked,
                                                const key::KeyText& key, const select::Upgrade& upgrade,
                                                bool build_now) {
+    // A program may set the entry's math type, as it should, or leave its own: both mean this answer.
+    Key table_key{asked, upgrade.carrier.algorithm};
+    // A question that comes again with more workspace offers what it offered before. What failed since stays dropped.
+    for (const OfferPtr* known = m_offers.find(table_key); known != nullptr && *known != nullptr;
+         known = &(*known)->earlier) {
+        if ((*known)->key == key && (*known)->upgrade.configuration == upgrade.configuration) {
+            return (*known)->failed.load(std::memory_order_relaxed) ? nullptr : *known;
+        }
+    }
     const auto offer = make_offer(cudnn::problem_of(asked), key, upgrade);
     if (offer == nullptr) {
         return nullptr;
@@ -80,8 +89,6 @@ UpgradeService::OfferPtr UpgradeService::offer(Library& library, abi::Handle han
             }
         }
     }
-    // A program may set the entry's math type, as it should, or leave its own: both mean this answer.
-    Key table_key{asked, upgrade.carrier.algorithm};
     // Of threads that choose at the same time one answer is served, and only its offer is named. Were two put in front
     // of the same earlier one, the second would hide the first for ever.
     const ForkAwareLock lock(m_offering);

@@ -217,6 +217,32 @@ TEST_F(Upgrade, APlanThatFailsIsDroppedAndTheRecordSaysSo) {
     EXPECT_THAT(runs(next), ElementsAre("algorithm 1"));
 }
 
+// In mode `read` nothing is written down, and a question with more workspace is answered from the file once more.
+TEST_F(Upgrade, APlanThatFailedIsNotOfferedAgain) {
+    script.graph_lists["instant"] = {{1, {{2, 3}}}, {60, {}}};
+    rule(60).workspace_bytes = 1 << 20;
+    run("legacy9", {"findex=12,100000"});
+    rule(1).launch_status = sim::Outcome::execution_failed;
+    environment["CUDNN_TUNE_MODE"] = "read";
+    const RunResult result = run("legacy9", {"findex=12,100000", "run", "findex=12,2000000", "run"});
+    EXPECT_THAT(runs(result), ElementsAre("algorithm 1", "algorithm 1"));
+    EXPECT_EQ(result.counter("upgrade_failed"), 1);
+    EXPECT_EQ(parse_answer(result.lines_with("findex").at(0)).entries.at(0).memory, k_plan_bytes);
+    EXPECT_LT(parse_answer(result.lines_with("findex").at(1)).entries.at(0).memory, k_plan_bytes);
+}
+
+TEST_F(Upgrade, AQuestionWithMoreWorkspaceBuildsNoPlanAgain) {
+    script.graph_lists["instant"] = {{1, {{2, 3}}}, {60, {}}};
+    rule(60).workspace_bytes = 1 << 20;
+    run("legacy9", {"findex=12,100000"});
+    environment["CUDNN_TUNE_MODE"] = "read";
+    const RunResult once = run("legacy9", {"findex=12,100000", "run"});
+    const RunResult thrice =
+        run("legacy9", {"findex=12,100000", "run", "findex=12,2000000", "run", "findex=12,3000000", "run"});
+    EXPECT_THAT(runs(thrice), ElementsAre("plan", "plan", "plan"));
+    EXPECT_EQ(thrice.count("plan_build"), once.count("plan_build"));
+}
+
 TEST_F(Upgrade, AFailureThatTheRealCallSharesIsNotHeldAgainstThePlan) {
     run("legacy9", {"get=12"});
     rule(1).launch_status = sim::Outcome::execution_failed;
