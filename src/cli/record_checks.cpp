@@ -39,11 +39,12 @@ void check_key(const cache::Record& record, std::vector<std::string>& found) {
         found.emplace_back("its environment has no SMs or no version of cuDNN");
     }
     if (api) {
-        const bool is_legacy = std::holds_alternative<key::LegacyPart>(*api);
-        if (std::ranges::any_of(record.candidates, [&](const cache::Candidate& candidate) {
-                return std::holds_alternative<cache::LegacyChoice>(candidate.choice) != is_legacy;
+        // The other way round they belong there: policy `upgrade` measures configurations for legacy programs.
+        const bool is_graph = std::holds_alternative<key::GraphPart>(*api);
+        if (is_graph && std::ranges::any_of(record.candidates, [](const cache::Candidate& candidate) {
+                return std::holds_alternative<cache::LegacyChoice>(candidate.choice);
             })) {
-            found.emplace_back("it has candidates of the other API");
+            found.emplace_back("it is of the graph API and has algorithms of the legacy one");
         }
     }
 }
