@@ -142,6 +142,13 @@ EnvironmentChanges environment_for(const RunSetup& setup) {
         changes["CUDNN_TUNE_CACHE"] = cache_path_of(setup.cache);
         warn_if_nothing_can_be_kept(changes["CUDNN_TUNE_CACHE"].value_or(""));
     }
+    // As the cache file, see cache_path_of().
+    for (const char* const name : {"CUDNN_TUNE_POLICY", "CUDNN_TUNE_STATS", "CUDNN_TUNE_LOG_FILE"}) {
+        std::error_code error;
+        if (const fs::path absolute = fs::absolute(variable(name), error); !variable(name).empty() && !error) {
+            changes[name] = absolute.lexically_normal().string();
+        }
+    }
     changes["LD_PRELOAD"] = preload_list(variable("LD_PRELOAD"), *shim);
     return changes;
 }

@@ -59,6 +59,17 @@ TEST(Run, MakesTheCachePathAbsolute) {
     EXPECT_EQ(result.out, folder.path("c.jsonl")) << describe(result);
 }
 
+TEST(Run, MakesThePathsOfTheEnvironmentAbsolute) {
+    Folder folder;
+    const auto result = run_tool({"run", "--cache", "c", "--", "/bin/sh", "-c",
+                                  "printf '%s %s %s' $CUDNN_TUNE_POLICY $CUDNN_TUNE_STATS $CUDNN_TUNE_LOG_FILE"},
+                                 {.environment = {{"CUDNN_TUNE_POLICY", "./p.json"},
+                                                  {"CUDNN_TUNE_STATS", "s.json"},
+                                                  {"CUDNN_TUNE_LOG_FILE", "/log.%p"}},
+                                  .folder = folder.path()});
+    EXPECT_EQ(result.out, folder.path("p.json") + " " + folder.path("s.json") + " /log.%p") << describe(result);
+}
+
 TEST(Run, TakesTheCacheFromTheEnvironmentAndPrefersTheOption) {
     Folder folder;
     const std::vector<std::string> program = {"--", "/bin/sh", "-c", "printf %s \"$CUDNN_TUNE_CACHE\""};
