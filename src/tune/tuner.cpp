@@ -120,7 +120,9 @@ Tuner::Reply Tuner::find_or_measure(Question& question, const measure::Driver* d
     if (driver == nullptr) {
         return give_up(Counter::no_device);
     }
-    if (m_settings.mode == Mode::record && !has_answer) {
+    if (m_settings.mode == Mode::record && has_answer) {
+        note_incomplete(question, *known);
+    } else if (m_settings.mode == Mode::record) {
         note_wanted(question, known);
     }
     if (m_settings.mode != Mode::tune && !retune) {
@@ -255,6 +257,17 @@ void Tuner::note_wanted(Question& question, const RecordPtr& known) {
     cache::Record record;
     record.key = question.key();
     record.status = cache::RecordStatus::wanted;
+    [[maybe_unused]] const RecordPtr stored = publish(std::move(record));
+}
+
+// For `cudnn-tune tune` and `warm`, which look at the status alone: only the question knows that a kind is missing.
+void Tuner::note_incomplete(const Question& question, const cache::Record& known) {
+    if (known.status != cache::RecordStatus::measured || !question.lacks_candidates(known)) {
+        return;
+    }
+    cache::Record record = known;
+    record.status = cache::RecordStatus::provisional;
+    record.revision = known.revision + 1;
     [[maybe_unused]] const RecordPtr stored = publish(std::move(record));
 }
 

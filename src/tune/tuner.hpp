@@ -48,6 +48,7 @@ class Tuner {
     [[nodiscard]] Reply measure_and_publish(Question&, const measure::Driver&, const RecordPtr& known, bool has_answer);
     void learn_from_files(const std::string& environment);
     void note_wanted(Question&, const RecordPtr& known);
+    void note_incomplete(const Question&, const cache::Record& known);
     [[nodiscard]] RecordPtr publish(cache::Record);
 
     const Settings& m_settings;

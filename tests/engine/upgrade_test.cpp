@@ -62,6 +62,24 @@ TEST_F(Upgrade, AddsConfigurationsToAnEntryThatWasMeasuredWithoutThem) {
     EXPECT_EQ(after.counter("measured"), 0);
 }
 
+TEST_F(Upgrade, ModeRecordNotesThatAnEntryLacksConfigurations) {
+    turn_off();
+    run("legacy9", {"get=12"});
+    environment["CUDNN_TUNE_MODE"] = "record";
+    run("legacy9", {"get=12"});
+    EXPECT_EQ(cache_lines().size(), 1U) << "nothing lacks without the policy";
+    turn_on();
+    for (int i = 0; i < 2; ++i) {
+        const RunResult noted = run("legacy9", {"get=12"});
+        EXPECT_EQ(noted.counter("hits"), 1);
+        ASSERT_EQ(cache_lines().size(), 2U);
+        EXPECT_EQ(cache_lines().at(1).status, "provisional");
+    }
+    environment.erase("CUDNN_TUNE_MODE");
+    EXPECT_THAT(runs(run("legacy9", {"get=12", "run"})).back(), "plan");
+    EXPECT_EQ(effective_lines().at(0).status, "measured");
+}
+
 TEST_F(Upgrade, AsksOnceWhereTheLibraryListsNoConfiguration) {
     script.graph_lists["instant"] = {};
     run("legacy9", {"get=12"});
