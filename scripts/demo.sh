@@ -24,7 +24,7 @@ else
 fi
 
 "$root/scripts/install-deps.sh"
-build_tree "$root/build" "cudnn_tune_shim cudnn_tune_engine cudnn_tune_cli legacy_client"
+build_tree "$root/build" "cudnn_tune_shim cudnn_tune_engine cudnn_tune_cli cudnn_tune_replay legacy_client"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

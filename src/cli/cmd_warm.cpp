@@ -13,6 +13,7 @@
 #include "cli/command.hpp"
 #include "cli/cudnn_use.hpp"
 #include "cli/json_text.hpp"
+#include "cli/library_files.hpp"
 #include "cli/run_setup.hpp"
 #include "cli/text_table.hpp"
 #include "cli/tuning_progress.hpp"
@@ -113,9 +114,21 @@ std::string text_of(const CountedRun& first, const CountedRun& last) {
     return table.text();
 }
 
+// Before the program runs for what could not be measured afterwards.
+void require_replay() {
+    const Result<std::string> directory = own_directory();
+    const Result<std::string> replay = directory ? find_replay(*directory) : directory;
+    if (!replay) {
+        throw Failure(k_exit_failed, replay.error().message);
+    }
+}
+
 void warm(const Options& options) {
     const std::string cache = cache_path_of(options.setup.cache);
     require_place_for_cache(cache);
+    if (!options.in_program) {
+        require_replay();
+    }
     say("1/3: " + options.program.front() + " runs as it is; what it asks is noted");
     const CountedRun first = run_in(options, "record");
     if (first.counts.get("asked") == 0 && first.counts.get("compile_asked") == 0) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tool_runner.hpp"
@@ -31,12 +33,13 @@ class Warm : public ::testing::Test {
         arguments.insert(arguments.end(), options.begin(), options.end());
         arguments.emplace_back("--");
         arguments.insert(arguments.end(), program.begin(), program.end());
-        return run_tool(arguments, k_simulated);
+        return run_tool(arguments, m_options);
     }
     static std::vector<std::string> client() {
         return {CLIENT, SHAPES "/models.csv", "--filter", "resnet50", "--limit", "6", "--repeat", "1", "--api", "get"};
     }
     Folder m_folder;
+    testing::ChildOptions m_options = k_simulated;
 };
 
 TEST_F(Warm, LeavesACacheThatAnswersEverything) {
@@ -79,6 +82,29 @@ TEST_F(Warm, MeasuresOutsideOfAProgramThatLeavesNoMemory) {
     EXPECT_EQ(report["tuned"]["measured"], 6);
     // Two runs of the program, and one more if it measures itself.
     EXPECT_EQ(json::parse(warm({"--json", "--in-program"}, client()).out)["first"]["hits"], 6);
+}
+
+TEST_F(Warm, DoesNotRunTheProgramIfNothingCouldBeMeasured) {
+    std::filesystem::create_directories(m_folder.path("bin"));
+    std::filesystem::copy(TOOL, m_folder.path("bin/cudnn-tune"));
+    const auto result =
+        run_child({m_folder.path("bin/cudnn-tune"), "warm", "--cache", m_folder.path("c"), "--", "/bin/echo", "hello"});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_THAT(result.err, ::testing::StartsWith("cudnn-tune: error: cudnn-tune-replay is not in "));
+    EXPECT_THAT(result.err, ::testing::Not(HasSubstr("hello")));
+}
+
+TEST_F(Warm, MeasuresTheConfigurationsThatAnUpgradeAddsToWhatWasMeasured) {
+    std::vector<std::string> program = client();
+    *(std::ranges::find(program, "--limit") + 1) = "2";
+    ASSERT_EQ(warm({}, program).exit_code, 0);
+    testing::write_text(m_folder.path("policy.json"), R"({"upgrade": true})");
+    m_options.environment["CUDNN_TUNE_POLICY"] = m_folder.path("policy.json");
+    const auto result = warm({"--json"}, program);
+    ASSERT_EQ(result.exit_code, 0) << describe(result);
+    EXPECT_EQ(json::parse(result.out)["first"]["hits"], 2);
+    EXPECT_EQ(json::parse(result.out)["tuned"]["measured"], 2);
+    EXPECT_EQ(run_tool({"verify", m_folder.path("c")}).exit_code, 0);
 }
 
 TEST_F(Warm, SaysThatTheProgramFailsOrAsksNothing) {
