@@ -85,7 +85,8 @@ void check_policy(Checks& checks) {
                           "correct it; cache_format/POLICY.md has the rules"});
     } else {
         checks.push_back({"environment", CheckState::ok,
-                          "the policy " + std::string(path) + " has " + std::to_string(policy->rules.size()) + " rules",
+                          "the policy " + std::string(path) + " is valid" +
+                              (select::may_upgrade(*policy) ? "; it upgrades legacy programs" : ""),
                           ""});
     }
 }

@@ -27,7 +27,7 @@ select::Policy read_policy(const Settings& settings) {
     const auto text = read_file(posix_file_system(), settings.policy_path, limit_bytes);
     const auto policy =
         text ? select::parse_policy(*text)
-             : Result<select::Policy>(io_error("cannot read", settings.policy_path, text.error_number()));
+             : Result<select::Policy>(io_error("read", settings.policy_path, text.error_number()));
     if (!policy) {
         warn_once("policy", "CUDNN_TUNE_POLICY=" + settings.policy_path + " is not used: " + policy.error().message);
         return {};

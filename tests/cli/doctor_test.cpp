@@ -114,7 +114,11 @@ TEST(Doctor, ChecksThePolicy) {
     options.environment["CUDNN_TUNE_POLICY"] = folder.path("policy.json");
     testing::write_text(folder.path("policy.json"), "{\"results\": \"best\"}");
     EXPECT_THAT(said(diagnose({}, 0, options), "environment"),
-                ::testing::Contains(HasSubstr("ok: the policy " + folder.path("policy.json"))));
+                ::testing::Contains("ok: the policy " + folder.path("policy.json") + " is valid"));
+    testing::write_text(folder.path("policy.json"),
+                        "{\"rules\": [{\"match\": {\"dtype\": \"f16\"}, \"upgrade\": true}]}");
+    EXPECT_THAT(said(diagnose({}, 0, options), "environment"),
+                ::testing::Contains(HasSubstr(" is valid; it upgrades legacy programs")));
     testing::write_text(folder.path("policy.json"), "{\"resluts\": \"best\"}");
     EXPECT_THAT(said(diagnose({}, 0, options), "environment"),
                 ::testing::Contains(HasSubstr("warning: the policy " + folder.path("policy.json") + " is not used: ")));
