@@ -9,6 +9,7 @@
 #include "cli/command.hpp"
 #include "cli/doctor_report.hpp"
 #include "cli/json_text.hpp"
+#include "cli/run_setup.hpp"
 #include "cli/terminal.hpp"
 #include "cli/text_table.hpp"
 
@@ -25,7 +26,8 @@ std::string next_command(const Checks& checks, const std::string& cache, const s
     if (bad != checks.end() && !bad->fix.empty()) {
         return "first: " + bad->fix;
     }
-    return "next: cudnn-tune run --stats --cache " + shell_line({cache.empty() ? "cudnn-tune.jsonl" : cache}) + " -- " +
+    return "next: " + policy_prefix() + "cudnn-tune run --stats --cache " +
+           shell_line({cache.empty() ? "cudnn-tune.jsonl" : cache}) + " -- " +
            (program.empty() ? "PROGRAM" : shell_line(program));
 }
 

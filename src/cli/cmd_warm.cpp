@@ -163,7 +163,7 @@ void warm(const Options& options) {
         text += "\nEach problem of the cache once: " + duration_text(totals.tuned_ns) + " instead of " +
                 duration_text(totals.heuristic_ns);
     }
-    print(text + "\nnext: cudnn-tune run --mode read --cache " + shell_line({cache}) + " -- " +
+    print(text + "\nnext: " + policy_prefix() + "cudnn-tune run --mode read --cache " + shell_line({cache}) + " -- " +
           shell_line(options.program) + "\n");
 }
 

@@ -103,6 +103,11 @@ std::string cache_path_of(const std::string& option) {
     return absolute.lexically_normal().string();
 }
 
+std::string policy_prefix() {
+    const std::string path = variable("CUDNN_TUNE_POLICY");
+    return path.empty() ? "" : "CUDNN_TUNE_POLICY=" + shell_line({path}) + " ";
+}
+
 void require_place_for_cache(const std::string& path) {
     FileSystem& files = posix_file_system();
     const auto fail = [&](const char* action, int error_number) {

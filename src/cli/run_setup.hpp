@@ -35,6 +35,10 @@ struct RunSetup {
 // neither names one.
 [[nodiscard]] std::string cache_path_of(const std::string& option);
 
+// What stands before a command that is printed to be typed, so that it has the policy of the present one even if that
+// was set for the present one alone; empty if there is none.
+[[nodiscard]] std::string policy_prefix();
+
 // Before time is spent on what could not be stored: throws Failure (k_exit_failed) unless there is a cache file at
 // `path` that can be written to, or room to make one.
 void require_place_for_cache(const std::string& path);

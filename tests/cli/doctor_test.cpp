@@ -117,8 +117,10 @@ TEST(Doctor, ChecksThePolicy) {
                 ::testing::Contains("ok: the policy " + folder.path("policy.json") + " is valid"));
     testing::write_text(folder.path("policy.json"),
                         "{\"rules\": [{\"match\": {\"dtype\": \"f16\"}, \"upgrade\": true}]}");
-    EXPECT_THAT(said(diagnose({}, 0, options), "environment"),
-                ::testing::Contains(HasSubstr(" is valid; it upgrades legacy programs")));
+    const json report = diagnose({}, 0, options);
+    EXPECT_THAT(said(report, "environment"), ::testing::Contains(HasSubstr(" is valid; it upgrades legacy programs")));
+    EXPECT_THAT(report["next"].get<std::string>(),
+                HasSubstr("CUDNN_TUNE_POLICY=" + folder.path("policy.json") + " cudnn-tune run "));
     testing::write_text(folder.path("policy.json"), "{\"resluts\": \"best\"}");
     EXPECT_THAT(said(diagnose({}, 0, options), "environment"),
                 ::testing::Contains(HasSubstr("warning: the policy " + folder.path("policy.json") + " is not used: ")));
