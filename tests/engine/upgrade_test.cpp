@@ -205,6 +205,9 @@ TEST_F(Upgrade, FmaMathGetsNoTensorCores) {
     EXPECT_EQ(run_warm({"math=0", "get=12", "run"}).counter("upgraded"), 1);
     environment["NVIDIA_TF32_OVERRIDE"] = "0";
     EXPECT_EQ(run_warm({"math=0", "get=12", "run"}).counter("upgraded"), 0);
+    environment["NVIDIA_TF32_OVERRIDE"] = "1";
+    EXPECT_EQ(run_warm({"math=3", "get=12", "run"}).counter("upgraded"), 0);
+    EXPECT_EQ(run_warm({"math=0", "get=12", "run"}).counter("upgraded"), 1);
 }
 
 TEST_F(Upgrade, APlanThatCannotBeBuiltIsNotNamed) {
@@ -341,11 +344,13 @@ TEST_F(Upgrade, ThreadsWithHandlesOfTheirOwnAllRunIt) {
 
 TEST_F(Upgrade, LeavesOlderLibrariesAsTheyAre) {
     for (const char* const victim : {"legacy7", "legacy8"}) {
-        const RunResult result = run(victim, {"get=12", "run"});
+        run(victim, {"get=12", "run"});
+        const RunResult result = run(victim, {"get=12", "run", "size"});
         EXPECT_EQ(result.child.exit_code, 0) << testing::describe(result.child);
-        EXPECT_EQ(result.lines_with("run: status=0").size(), 1U) << victim;
+        EXPECT_THAT(runs(result), ElementsAre("algorithm 1")) << victim;
+        EXPECT_EQ(result.line("size: "), "size: status=0 bytes=1600") << victim;
+        EXPECT_EQ(result.count("plan_build"), 0U) << victim;
     }
-    EXPECT_THAT(runs(run("legacy7", {"get=12", "run"})), ElementsAre("algorithm 1"));
 }
 
 }  // namespace
