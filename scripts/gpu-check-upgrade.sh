@@ -96,6 +96,7 @@ if wants torch; then
             upgraded run $model-upgrade-$turn 40 "${tool[@]}" "$work/$model.jsonl" -- "${legacy[@]}"
         done
         run $model-legacy 40 "${tool[@]}" "$work/$model.jsonl" -- "${legacy[@]}"
+        run $model-plain 40 "${legacy[@]}"
         cp "$work/$model.jsonl" "$OUT/upgrade-$model.jsonl"
         cp "$work/$model-graph.jsonl" "$OUT/upgrade-$model-graph.jsonl"
     done

@@ -157,7 +157,8 @@ def torch_table(folder):
     for model in ["resnet50", "mobilenet_v2"]:
         runs = {kind: [read_report(f"{folder}/upgrade-{model}-{kind}-{turn}.out") for turn in (1, 2)]
                 for kind in ["graph", "upgrade"]}
-        runs["legacy"] = [read_report(f"{folder}/upgrade-{model}-legacy.out")]
+        for kind in ["legacy", "plain"]:
+            runs[kind] = [read_report(f"{folder}/upgrade-{model}-{kind}.out")]
         times = {kind: [report["convolution_ms"] for report in reports if report and report["convolution_ms"]]
                  for kind, reports in runs.items()}
         if not times["graph"] or not times["upgrade"]:
