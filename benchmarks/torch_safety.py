@@ -2,11 +2,13 @@
 """Situations that a library inside a program must not disturb: a cold convolution inside the capture of a CUDA graph, a
 thread that captures in a loop while another meets new problems, many threads with equal and different problems, and a
 DataLoader with forked workers. An ordinary program that knows nothing of cudnn-tune. Prints a line of JSON for each; exits
-with 1 if one fails."""
+with 1 if one fails. With --benchmark PyTorch measures itself, which keeps a thread as busy as cudnn-tune does."""
 
+import faulthandler
 import json
 import sys
 import threading
+import traceback
 
 import torch
 from torch.nn import functional
@@ -68,6 +70,7 @@ def captures_beside_new_problems():
                     failures.append("wrong result")
         except Exception as error:  # pylint: disable=broad-except
             failures.append(str(error).splitlines()[0])
+            traceback.print_exc()
 
     thread = threading.Thread(target=capture_in_a_loop, daemon=True)
     thread.start()
@@ -120,6 +123,8 @@ def forked_workers():
 
 
 def main():
+    faulthandler.enable()
+    torch.backends.cudnn.benchmark = "--benchmark" in sys.argv
     ok = True
     for situation in (capture_of_a_cold_convolution, captures_beside_new_problems, eight_threads, forked_workers):
         result = situation()

@@ -3,7 +3,7 @@
 # Checks the graph API and the store of compiled kernels on a real GPU with PyTorch and JAX, from the folder that
 # `gpu-check.sh --stage` made. Runs with the library alternate with runs without; ends with a table; logs go to $OUT.
 #   --parts "A B"   only these of: start where compile damage attention models matrix safety jax
-#   --repeat N      runs of each kind for the parts start, where, compile and models (default 5)
+#   --repeat N      runs of each kind for the parts start, where, compile, models and safety (default 5)
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here
@@ -150,11 +150,19 @@ if wants matrix; then
 fi
 if wants safety; then
     step "Captures, threads, forks"
-    run safety-plain 60 python3 "$benchmarks/torch_safety.py"
-    run safety-cold 90 "${tool[@]}" "$work/safety.jsonl" -- python3 "$benchmarks/torch_safety.py"
-    run safety-warm 60 "${tool[@]}" "$work/safety.jsonl" -- python3 "$benchmarks/torch_safety.py"
-    grep -o '"digest":"[^"]*"' "$work/safety.jsonl" | sort | uniq -c | awk '{ ++keys; if ($1 > 1) ++more }
-        END { printf "safety: %d keys in the file, %d of them with more than one line\n", keys, more }'
+    safety=(python3 "$benchmarks/torch_safety.py")
+    for ((i = 0; i < repeat; i++)); do
+        run safety-plain 60 "${safety[@]}"
+        run safety-benchmark-plain 60 "${safety[@]}" --benchmark
+        cache=$work/safety-$i.jsonl
+        CUDNN_TUNE_LOG=debug run safety-cold 90 "${tool[@]}" "$cache" -- "${safety[@]}"
+        # What a process died on, if it did.
+        cat "$cache".trial-* 2>/dev/null
+        run safety-warm 60 "${tool[@]}" "$cache" -- "${safety[@]}"
+        cp "$cache" "$OUT/safety-$i.jsonl"
+        grep -o '"digest":"[^"]*"' "$cache" | sort | uniq -c | awk '{ ++keys; if ($1 > 1) ++more }
+            END { printf "safety: %d keys in the file, %d of them with more than one line\n", keys, more }'
+    done
 fi
 if wants jax; then
     step "JAX"
