@@ -25,9 +25,8 @@ select::Policy read_policy(const Settings& settings) {
     }
     constexpr std::int64_t limit_bytes = 1 << 20;
     const auto text = read_file(posix_file_system(), settings.policy_path, limit_bytes);
-    const auto policy =
-        text ? select::parse_policy(*text)
-             : Result<select::Policy>(io_error("read", settings.policy_path, text.error_number()));
+    const auto policy = text ? select::parse_policy(*text)
+                             : Result<select::Policy>(io_error("read", settings.policy_path, text.error_number()));
     if (!policy) {
         warn_once("policy", "CUDNN_TUNE_POLICY=" + settings.policy_path + " is not used: " + policy.error().message);
         return {};
