@@ -97,8 +97,12 @@ Served served_record(const cache::Record& record, const Terms& terms) {
         sort_by_preference(result, terms.objective);
     }
     if (terms.pin) {
+        // A question of the legacy API cannot be answered by a configuration that an upgrade measured.
+        const auto api = key::parse_api_part(record.key.api);
+        const bool is_legacy = api && std::holds_alternative<key::LegacyPart>(*api);
         const auto is_pinned = [&](const key::Candidate& candidate) {
-            return usable(candidate) && matches(*terms.pin, candidate.choice);
+            return usable(candidate) && matches(*terms.pin, candidate.choice) &&
+                   (!is_legacy || std::holds_alternative<key::LegacyChoice>(candidate.choice));
         };
         served.pin_missed = std::ranges::none_of(result.candidates, is_pinned);
         std::stable_partition(result.candidates.begin(), result.candidates.end(), is_pinned);

@@ -144,6 +144,17 @@ TEST(PolicyFilter, PutsWhatIsPinnedFirst) {
     EXPECT_TRUE(served_record(record_of("fwd", "f32", failed), {.pin = ChoicePattern{.algorithm = 3}}).pin_missed);
 }
 
+TEST(PolicyFilter, MissesAPinnedConfigurationForTheLegacyApi) {
+    auto candidates = all_algorithms(0, 5);
+    candidates.push_back(candidate(Graph{.engine = 7}));
+    auto record = record_of("fwd", "f32", candidates);
+    record.key.api = "legacy math=default reorder=default";
+    ASSERT_TRUE(key::parse_api_part(record.key.api).ok());
+    const Served served = served_record(record, {.pin = ChoicePattern{.engine = 7}});
+    EXPECT_TRUE(served.pin_missed);
+    EXPECT_EQ(served.record.candidates, candidates);
+}
+
 TEST(PolicyFilter, ListsEachPinnedConfigurationOnceForAGraph) {
     std::vector<cache::Candidate> candidates{
         candidate(Graph{.engine = 1, .mode = 0}), candidate(Graph{.engine = 2, .mode = 0}),
