@@ -24,6 +24,7 @@ using CuEvent = void*;
 using CuDevicePtr = std::uint64_t;
 // As cuDNN wants it.
 inline void* pointer_of(CuDevicePtr address) { return std::bit_cast<void*>(address); }
+inline CuDevicePtr address_of(const void* pointer) { return std::bit_cast<CuDevicePtr>(pointer); }
 
 // CU_STREAM_LEGACY: the default stream that blocking streams synchronise with.
 inline const CuStream k_cu_stream_legacy = std::bit_cast<CuStream>(std::uintptr_t{1});

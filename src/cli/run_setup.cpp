@@ -26,6 +26,16 @@ std::string variable(const char* name) {
     return value != nullptr ? value : "";
 }
 
+// The program may change its folder before it uses cuDNN, and its children run elsewhere.
+std::string absolute_path(const std::string& path) {
+    std::error_code error;
+    const fs::path absolute = fs::absolute(path, error);
+    if (error) {
+        throw Failure(k_exit_run, "cannot find out the current folder: " + error.message());
+    }
+    return absolute.lexically_normal().string();
+}
+
 // A folder of its own, removed with what is in it.
 class TemporaryFolder {
   public:
@@ -87,7 +97,6 @@ std::vector<std::string> program_of(const std::string& command, std::vector<std:
     return program;
 }
 
-// The program may change its folder before it uses cuDNN, and its children run elsewhere.
 std::string cache_path_of(const std::string& option) {
     const std::string path = option.empty() ? variable("CUDNN_TUNE_CACHE") : option;
     if (path.empty()) {
@@ -95,12 +104,7 @@ std::string cache_path_of(const std::string& option) {
                       "no cache file is named; give one, for example --cache ~/.cache/cudnn-tune.jsonl, or set "
                       "CUDNN_TUNE_CACHE");
     }
-    std::error_code error;
-    const fs::path absolute = fs::absolute(path, error);
-    if (error) {
-        throw Failure(k_exit_run, "cannot find out the current folder: " + error.message());
-    }
-    return absolute.lexically_normal().string();
+    return absolute_path(path);
 }
 
 std::string policy_prefix() {
@@ -147,11 +151,9 @@ EnvironmentChanges environment_for(const RunSetup& setup) {
         changes["CUDNN_TUNE_CACHE"] = cache_path_of(setup.cache);
         warn_if_nothing_can_be_kept(changes["CUDNN_TUNE_CACHE"].value_or(""));
     }
-    // As the cache file, see cache_path_of().
     for (const char* const name : {"CUDNN_TUNE_POLICY", "CUDNN_TUNE_STATS", "CUDNN_TUNE_LOG_FILE"}) {
-        std::error_code error;
-        if (const fs::path absolute = fs::absolute(variable(name), error); !variable(name).empty() && !error) {
-            changes[name] = absolute.lexically_normal().string();
+        if (const std::string path = variable(name); !path.empty()) {
+            changes[name] = absolute_path(path);
         }
     }
     changes["LD_PRELOAD"] = preload_list(variable("LD_PRELOAD"), *shim);
@@ -172,8 +174,7 @@ CountedRun run_counted(const std::vector<std::string>& program, EnvironmentChang
     }
     const TemporaryFolder folder;
     const std::string given = variable("CUDNN_TUNE_STATS");
-    std::error_code error;
-    const std::string path = given.empty() ? folder.path("statistics.json") : fs::absolute(given, error).string();
+    const std::string path = given.empty() ? folder.path("statistics.json") : absolute_path(given);
     changes["CUDNN_TUNE_STATS"] = path;
     const RunCounts::Counts before = counts_in(path);
     const std::int64_t start_ns = system_clock().monotonic_ns();

@@ -114,9 +114,7 @@ std::vector<measure::Output> LegacyQuestion::outputs() const {
     const key::Tensor& tensor = problem.tensors[output_index(m_call)];
     const auto bytes = key::span_bytes(tensor);
     const std::array<void*, 3> at = {m_buffers.x, m_buffers.w, m_buffers.y};
-    return bytes ? std::vector{measure::Output{
-                       static_cast<abi::CuDevicePtr>(reinterpret_cast<std::uintptr_t>(at[output_index(m_call)])),
-                       *bytes, tensor.dtype, 0, 0}}
+    return bytes ? std::vector{measure::Output{abi::address_of(at[output_index(m_call)]), *bytes, tensor.dtype, 0, 0}}
                  : std::vector<measure::Output>{};
 }
 
@@ -147,8 +145,7 @@ measure::HeadStartBuffer LegacyQuestion::offered_head_start() const {
     if (m_call.kind != LegacyQuestionKind::find_ex || offered_workspace_bytes() < measure::k_head_start_bytes) {
         return {};
     }
-    return {static_cast<abi::CuDevicePtr>(reinterpret_cast<std::uintptr_t>(m_call.workspace)),
-            measure::k_head_start_bytes};
+    return {abi::address_of(m_call.workspace), measure::k_head_start_bytes};
 }
 
 abi::Status LegacyQuestion::prepare(std::size_t, const key::Candidate&) { return abi::k_success; }
