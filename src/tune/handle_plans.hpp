@@ -74,8 +74,6 @@ class HandlePlans {
         m_nb_captured += entry.captured ? 0 : 1;
         entry.captured = true;
     }
-    // Of an entry that was never captured.
-    void drop(const Key& key) { m_entries.erase(key); }
 
   private:
     struct Hash {

@@ -82,9 +82,9 @@ UpgradeService::OfferPtr UpgradeService::offer(Library& library, abi::Handle han
         // Where it cannot be built now, it need not be: the first call finds out, as after a capture.
         const HandlePlans::Use use(*plans);
         if (use && plans->has_room()) {
+            // One that is not offered is never used, so that its place is the next to be taken.
             const auto* const entry = build_plan(library, *plans, *offer, cudnn::Accumulate::no, handle);
             if (entry == nullptr || !entry->plan || entry->plan->workspace_bytes() > upgrade.plan_workspace_bytes) {
-                plans->drop({offer->number, cudnn::Accumulate::no});
                 return nullptr;
             }
         }
