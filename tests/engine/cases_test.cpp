@@ -15,12 +15,6 @@ class CaseOf : public GraphTest {
     static int first_of(const RunResult& run, std::size_t n = 0) {
         return parse_answer(run.lines_with("get").at(n)).entries.front().algorithm;
     }
-    sim::Rule& rule_for_algorithm(int number) {
-        sim::Rule rule;
-        rule.algorithm = number;
-        script.rules.push_back(rule);
-        return script.rules.back();
-    }
 };
 
 class Cases : public CaseOf {};

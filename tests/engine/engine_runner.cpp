@@ -180,6 +180,17 @@ RunResult EngineTest::collect(testing::ChildResult child, const std::string& log
     return run;
 }
 
+sim::Rule& EngineTest::rule_for_algorithm(int number) {
+    sim::Rule& rule = script.rules.emplace_back();
+    rule.algorithm = number;
+    return rule;
+}
+
+void EngineTest::use_policy(const std::string& text) {
+    std::ofstream(path("policy.json")) << text;
+    environment["CUDNN_TUNE_POLICY"] = path("policy.json");
+}
+
 RunResult EngineTest::run(const std::string& victim, const std::vector<std::string>& words, Library library) {
     const std::string log = path("log" + std::to_string(++m_runs));
     std::vector<std::string> argv{VICTIMS "/" + victim};

@@ -98,8 +98,13 @@ class EngineTest : public ::testing::Test {
     [[nodiscard]] static double time_us(int algorithm);
     // What the simulation is told. Written before each run.
     sim::Script script;
+    // A new rule of it for an algorithm of the legacy API; it comes after those that are there. Good until the next
+    // one.
+    sim::Rule& rule_for_algorithm(int number);
     // Added to the environment of each run. An empty value unsets a variable.
     std::map<std::string, std::string> environment;
+    // The policy of the runs from now on.
+    void use_policy(const std::string& text);
 
   private:
     [[nodiscard]] testing::ChildOptions options_for(const std::string& victim, Library library, const std::string& log);

@@ -2,7 +2,6 @@
 // What a program of the graph API is answered.
 #include <gmock/gmock.h>
 
-#include <fstream>
 #include <regex>
 
 #include "graph_fixture.hpp"
@@ -246,8 +245,7 @@ TEST_F(GraphAnswers, ToHugeGraphsAreTheRealOnes) {
 }
 
 TEST_F(GraphAnswers, CanBeTheBestAlone) {
-    std::ofstream(path("policy.json")) << R"({"results": "best"})";
-    environment["CUDNN_TUNE_POLICY"] = path("policy.json");
+    use_policy(R"({"results": "best"})");
     const RunResult asked = run("graph9", {"list", "mode=b", "list"});
     EXPECT_THAT(listed(asked, 0), ElementsAre(70));
     EXPECT_THAT(listed(asked, 1), ElementsAre(70));

@@ -18,12 +18,6 @@ class Measuring : public EngineTest {
     void expect_the_real_answer(const std::vector<std::string>& words, const RunResult& ours) {
         EXPECT_EQ(text_of(ours), text_of(run("legacy9", words, Library::absent)));
     }
-    sim::Rule& rule_for(int algorithm) {
-        sim::Rule rule;
-        rule.algorithm = algorithm;
-        script.rules.push_back(rule);
-        return script.rules.back();
-    }
 };
 
 TEST_F(Measuring, UsesFilledScratchAndFreesItBeforeTheCallReturns) {
@@ -142,7 +136,7 @@ TEST_F(Measuring, IsGivenUpWhenTensorsCannotBeAllocated) {
 }
 
 TEST_F(Measuring, MakesDoWithLessWorkspaceThanAllCandidatesNeed) {
-    rule_for(1).workspace_bytes = 64 << 20;
+    rule_for_algorithm(1).workspace_bytes = 64 << 20;
     script.refuse_over_bytes = 1 << 20;
     const RunResult ours = run("legacy9", {"get=100"});
     EXPECT_EQ(ours.counter("measured"), 1);
@@ -155,7 +149,7 @@ TEST_F(Measuring, MakesDoWithLessWorkspaceThanAllCandidatesNeed) {
 TEST_F(Measuring, TakesNoMoreThanHalfOfTheFreeMemory) {
     script.devices[0].total_memory_bytes = 64 << 20;
     script.reserved_memory_bytes = (64 << 20) - (1 << 20);
-    rule_for(1).workspace_bytes = 600 << 10;  // would fit, but is more than half
+    rule_for_algorithm(1).workspace_bytes = 600 << 10;  // would fit, but is more than half
     const RunResult ours = run("legacy9", {"get=100"});
     EXPECT_EQ(ours.counter("measured"), 1);
     EXPECT_EQ(first_answer(ours).entries.front().algorithm, 6);
@@ -176,7 +170,7 @@ TEST_F(Measuring, WithFullMemoryIsLeftToTheRealCall) {
 }
 
 TEST_F(Measuring, SkipsACandidateThatFailsAtLaunch) {
-    rule_for(1).launch_status = sim::Outcome::execution_failed;
+    rule_for_algorithm(1).launch_status = sim::Outcome::execution_failed;
     const RunResult first = run("legacy9", {"get=100", "run"});
     EXPECT_EQ(first_answer(first).entries.front().algorithm, 6);
     EXPECT_EQ(first_answer(first).returned, 10);
@@ -244,7 +238,7 @@ TEST_F(Measuring, KeepsTheHeuristicsFirstWhenTimesAreAlike) {
     script.jitter = 0.02;  // 1 to 3 % were seen on an idle GPU
     script.heuristic_order[sim::Direction::forward] = {{2, {}}};
     for (const int algorithm : {1, 2, 6}) {
-        rule_for(algorithm).time_us = 1000;
+        rule_for_algorithm(algorithm).time_us = 1000;
     }
     for (int seed = 1; seed <= 15; ++seed) {
         script.seed = static_cast<std::uint64_t>(seed);
@@ -256,9 +250,9 @@ TEST_F(Measuring, KeepsTheHeuristicsFirstWhenTimesAreAlike) {
 TEST_F(Measuring, KeepsTheHeuristicsFirstWhenNoisyTimesOfOthersAreLonger) {
     script.jitter = 0.2;
     script.heuristic_order[sim::Direction::forward] = {{2, {}}};
-    rule_for(2).time_us = 1000;
-    rule_for(1).time_us = 1150;
-    rule_for(6).time_us = 1150;
+    rule_for_algorithm(2).time_us = 1000;
+    rule_for_algorithm(1).time_us = 1150;
+    rule_for_algorithm(6).time_us = 1150;
     for (int seed = 1; seed <= 15; ++seed) {
         script.seed = static_cast<std::uint64_t>(seed);
         const RunResult asked = run("legacy9", {"shape=" + std::to_string(seed), "get=8"});
@@ -269,7 +263,7 @@ TEST_F(Measuring, KeepsTheHeuristicsFirstWhenNoisyTimesOfOthersAreLonger) {
 TEST_F(Measuring, FindsAClearWinnerThroughTheNoise) {
     script.jitter = 0.2;
     script.heuristic_order[sim::Direction::forward] = {{2, {}}};
-    rule_for(2).time_us = 1500;
+    rule_for_algorithm(2).time_us = 1500;
     for (int seed = 1; seed <= 15; ++seed) {
         script.seed = static_cast<std::uint64_t>(seed);
         const RunResult asked = run("legacy9", {"shape=" + std::to_string(seed), "get=8"});

@@ -19,10 +19,6 @@ class NearAnswers : public GraphTest {
         std::ifstream file(cache_path(), std::ios::binary);
         return {std::istreambuf_iterator<char>(file), {}};
     }
-    void policy(const std::string& text) {
-        std::ofstream(path("policy.json")) << text;
-        environment["CUDNN_TUNE_POLICY"] = path("policy.json");
-    }
 };
 
 TEST_F(NearAnswers, ComeOnRequestFromTheNearestImageAndAreCountedApart) {
@@ -31,9 +27,9 @@ TEST_F(NearAnswers, ComeOnRequestFromTheNearestImageAndAreCountedApart) {
     use("read");
     const std::vector<std::string> words{"shape=4", "get=100", "get=100", "find=100"};
     EXPECT_EQ(run("legacy9", words).counter("nearest"), 0) << "not asked for";
-    policy(R"({"nearest": "batch"})");
+    use_policy(R"({"nearest": "batch"})");
     EXPECT_EQ(run("legacy9", words).counter("nearest"), 0) << "only the image differs";
-    policy(R"({"nearest": "size"})");
+    use_policy(R"({"nearest": "size"})");
     const RunResult asked = run("legacy9", words);
     EXPECT_EQ(asked.counter("nearest"), 3);
     EXPECT_EQ(asked.counter("hits"), 0);
@@ -62,7 +58,7 @@ TEST_F(NearAnswers, ComeOnRequestFromTheNearestImageAndAreCountedApart) {
 TEST_F(NearAnswers, OfGraphsComeFromTheNearestBatch) {
     ASSERT_EQ(run("graph9", {"batch=4", "list"}).counter("measured"), 1);
     use("read");
-    policy(R"({"nearest": "batch"})");
+    use_policy(R"({"nearest": "batch"})");
     const RunResult asked = run("graph9", {"batch=5", "list", "mode=b", "list"});
     EXPECT_EQ(asked.counter("nearest"), 2);
     EXPECT_EQ(asked.counter("hits"), 0);

@@ -2,8 +2,6 @@
 // What a policy does to the answers of both APIs, and what it does not do to the file.
 #include <gmock/gmock.h>
 
-#include <fstream>
-
 #include "graph_fixture.hpp"
 
 namespace cudnn_tune::test {
@@ -17,10 +15,6 @@ using ::testing::SizeIs;
 
 class PolicyOf : public GraphTest {
   protected:
-    void use(const std::string& policy) {
-        std::ofstream(path("policy.json")) << policy;
-        environment["CUDNN_TUNE_POLICY"] = path("policy.json");
-    }
     void use_none() { environment.erase("CUDNN_TUNE_POLICY"); }
     // Algorithms that can be used, in the order of an answer.
     static std::vector<int> usable_of(const RunResult& run, const std::string& kind = "get") {
@@ -41,7 +35,8 @@ TEST_F(Policies, NeverChangeWhatIsStored) {
     ASSERT_EQ(run("graph9", {"list"}).counter("measured"), 1);
     const auto without = cache_lines();
     environment["CUDNN_TUNE_CACHE"] = path("other.jsonl");
-    use(R"({"deterministic": true, "forbid": ["winograd", "fft", "tf32"], "deny": ["algo1", "eng70"], "pin": "algo3",
+    use_policy(
+        R"({"deterministic": true, "forbid": ["winograd", "fft", "tf32"], "deny": ["algo1", "eng70"], "pin": "algo3",
             "workspace": 0, "objective": "startup", "results": "best"})");
     ASSERT_EQ(run("legacy9", {"get=8"}).counter("measured"), 1);
     ASSERT_EQ(run("graph9", {"list"}).counter("measured"), 1);
@@ -66,7 +61,7 @@ TEST_F(Policies, NeverChangeWhatIsStored) {
 
 TEST_F(Policies, HoldForHitsOfTheLegacyApi) {
     ASSERT_THAT(usable_of(run("legacy9", {"get=100"})).front(), 1);
-    use(R"({"deny": "algo1"})");
+    use_policy(R"({"deny": "algo1"})");
     RunResult asked = run("legacy9", {"get=100", "find=100", "findex=100,4096"});
     EXPECT_EQ(asked.counter("hits"), 3);
     EXPECT_EQ(usable_of(asked).front(), 6);
@@ -74,9 +69,9 @@ TEST_F(Policies, HoldForHitsOfTheLegacyApi) {
         EXPECT_THAT(usable_of(asked, kind), ::testing::Not(Contains(1)));
     }
     EXPECT_EQ(parse_answer(asked.lines_with("find 0").at(0)).entries.front().algorithm, 6);
-    use(R"({"forbid": "winograd", "deny": "algo1"})");
+    use_policy(R"({"forbid": "winograd", "deny": "algo1"})");
     EXPECT_THAT(usable_of(run("legacy9", {"get=100"})).front(), 0);
-    use(R"({"pin": "algo2"})");
+    use_policy(R"({"pin": "algo2"})");
     asked = run("legacy9", {"get=100"});
     EXPECT_EQ(usable_of(asked).front(), 2);
     EXPECT_GT(usable_of(asked).size(), 5U);
@@ -87,31 +82,31 @@ TEST_F(Policies, HoldForHitsOfTheLegacyApi) {
 
 TEST_F(Policies, HoldForHitsOfGraphs) {
     ASSERT_EQ(listed(run("graph9", {"list"})), k_served);
-    use(R"({"deny": "eng70_k2=2"})");
+    use_policy(R"({"deny": "eng70_k2=2"})");
     RunResult asked = run("graph9", {"list"});
     EXPECT_EQ(asked.counter("hits"), 1);
     EXPECT_EQ(listed(asked).front(), 70) << "the one with the other knobs";
-    use(R"({"deny": ["eng70", "eng14"], "deny_notes": "fft"})");
+    use_policy(R"({"deny": ["eng70", "eng14"], "deny_notes": "fft"})");
     asked = run("graph9", {"list", "mode=b", "list", "mode=fallback", "list"});
     EXPECT_EQ(asked.counter("hits"), 3);
     EXPECT_EQ(listed(asked, 0).front(), 18);
     for (std::size_t i = 0; i < 3; ++i) {
         EXPECT_THAT(listed(asked, i), ::testing::Not(::testing::AnyOf(Contains(70), Contains(14), Contains(5)))) << i;
     }
-    use(R"({"pin": "eng18"})");
+    use_policy(R"({"pin": "eng18"})");
     EXPECT_THAT(listed(run("graph9", {"list"})), ElementsAre(18));
     EXPECT_THAT(listed(run("graph9", {"list", "mode=fallback", "list"}), 1), ElementsAre(18));
 }
 
 TEST_F(Policies, HoldForWhatWasJustMeasured) {
-    use(R"({"deny": ["algo1", "eng70"]})");
+    use_policy(R"({"deny": ["algo1", "eng70"]})");
     EXPECT_EQ(usable_of(run("legacy9", {"get=100"})).front(), 6);
     EXPECT_EQ(listed(run("graph9", {"list"})).front(), 14);
 }
 
 TEST_F(Policies, HoldWhereNothingIsMeasured) {
     environment["CUDNN_TUNE_MODE"] = "read";
-    use(R"({"deny": ["algo1", "eng34", "eng70"]})");
+    use_policy(R"({"deny": ["algo1", "eng34", "eng70"]})");
     RunResult asked = run("legacy9", {"get=100"});
     RunResult real = run("legacy9", {"get=100"}, Library::absent);
     EXPECT_THAT(usable_of(asked), ::testing::Not(Contains(1)));
@@ -130,14 +125,14 @@ TEST_F(Policies, HoldWhereNothingIsMeasured) {
     EXPECT_EQ(asked.counter("filtered"), 2);
     EXPECT_FALSE(cache_lines().size()) << "read mode writes nothing";
     // A rule about other problems changes nothing.
-    use(R"({"rules": [{"match": {"dtype": "f64"}, "deny": ["algo1", "eng34", "eng70"]}]})");
+    use_policy(R"({"rules": [{"match": {"dtype": "f64"}, "deny": ["algo1", "eng34", "eng70"]}]})");
     EXPECT_EQ(text_of(run("legacy9", {"get=100"})), text_of(real));
 }
 
 TEST_F(Policies, ThatLeaveNothingEndInTheRealAnswer) {
     ASSERT_EQ(run("graph9", {"list"}).counter("measured"), 1);
     ASSERT_EQ(run("legacy9", {"get=8"}).counter("measured"), 1);
-    use(R"({"forbid": ["fft", "winograd"], "deny": ["algo0", "algo1", "algo2", "algo3", "eng0", "eng1", "eng11",
+    use_policy(R"({"forbid": ["fft", "winograd"], "deny": ["algo0", "algo1", "algo2", "algo3", "eng0", "eng1", "eng11",
             "eng34", "eng70"]})");
     RunResult asked = run("graph9", {"list", "list"});
     EXPECT_EQ(text_of(asked), text_of(run("graph9", {"list", "list"}, Library::absent)));
@@ -150,7 +145,7 @@ TEST_F(Policies, ThatLeaveNothingEndInTheRealAnswer) {
 }
 
 TEST_F(Policies, ThatPinWhatIsNotThereSaySoOnce) {
-    use(R"({"pin": "eng99"})");
+    use_policy(R"({"pin": "eng99"})");
     const RunResult asked = run("graph9", {"list", "shape=1", "list"});
     EXPECT_EQ(listed(asked), k_served);
     EXPECT_THAT(asked.said, ElementsAre(HasSubstr("what the policy pins cannot be used")));
@@ -161,7 +156,7 @@ TEST_F(Policies, WithAMistakeAreReportedOnceAndNotUsed) {
              {"{\"deny\": [\"algo1\"],\n \"results\" \"best\"}", "line 2, column 17"},
              {R"({"deny": ["algo1", "eng34", "eng70"], "rules": [{"match": {"gpu": 1}}]})", "/rules/0/match/gpu"},
              {R"({"deny": ["algo1", "eng34", "eng70"], "forbiden": "fft"})", "/forbiden"}}) {
-        use(policy);
+        use_policy(policy);
         RunResult asked = run("legacy9", {"get=8", "shape=1", "get=8"});
         EXPECT_EQ(parse_answer(asked.lines_with("get").at(0)).entries.front().algorithm, 1);
         EXPECT_THAT(asked.said, ElementsAre(::testing::AllOf(HasSubstr(place), HasSubstr(path("policy.json")))));
@@ -175,7 +170,7 @@ TEST_F(Policies, WithAMistakeAreReportedOnceAndNotUsed) {
 // A17, A21: determinism wins over speed.
 TEST_F(Policies, ThatRequireDeterminismServeNothingElse) {
     for (const char* const direction : {"direction=dgrad", "direction=wgrad"}) {
-        use(R"({"deterministic": true})");
+        use_policy(R"({"deterministic": true})");
         const RunResult asked = run("legacy9", {direction, "get=100", "find=100"});
         for (const char* const kind : {"get", "find"}) {
             for (const Entry& entry : parse_answer(asked.line(kind)).entries) {
@@ -192,7 +187,7 @@ TEST_F(Policies, ThatRequireDeterminismServeNothingElse) {
     lying.direction = sim::Direction::backward_filter;
     lying.determinism = 1;
     script.rules.push_back(lying);
-    use(R"({"deterministic": true, "rules": [{"match": {"direction": "bwd_filter", "cudnn": "9.19",
+    use_policy(R"({"deterministic": true, "rules": [{"match": {"direction": "bwd_filter", "cudnn": "9.19",
             "gpu": "Simulated*"}, "deny": "algo0"}]})");
     EXPECT_THAT(usable_of(run("legacy9", {"shape=1", "direction=wgrad", "get=100"})), ::testing::Not(Contains(0)));
 }
@@ -206,9 +201,9 @@ TEST_F(Policies, ThatCapTheWorkspaceServeWhatFits) {
         script.rules.push_back(rule);
     }
     ASSERT_EQ(usable_of(run("legacy9", {"get=100"})).front(), 1);
-    use(R"({"workspace": "64K"})");
+    use_policy(R"({"workspace": "64K"})");
     EXPECT_EQ(usable_of(run("legacy9", {"get=100"})).front(), 6);
-    use(R"({"workspace": 0})");
+    use_policy(R"({"workspace": 0})");
     const Answer answer = parse_answer(run("legacy9", {"get=100"}).line("get"));
     for (const Entry& entry : answer.entries) {
         EXPECT_TRUE(entry.status != 0 || entry.memory == 0);
@@ -221,7 +216,7 @@ TEST_F(Policies, CostAHitNothing) {
         return run("legacy9", {"get=8", "get=8"}).log.size() - run("legacy9", {"get=8"}).log.size();
     };
     const auto without = calls_of_hits();
-    use(R"({"deny": "algo1", "rules": [{"match": {"problem": "fwd *"}, "pin": "algo6"}]})");
+    use_policy(R"({"deny": "algo1", "rules": [{"match": {"problem": "fwd *"}, "pin": "algo6"}]})");
     EXPECT_EQ(calls_of_hits(), without);
 }
 

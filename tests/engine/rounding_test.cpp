@@ -25,8 +25,7 @@ class UpgradeRounding : public Upgrade {
         rule(1).output_factor = k_tf32_error;
     }
     sim::Rule& algorithm(int number, int math_type) {
-        sim::Rule& rule = script.rules.emplace_back();
-        rule.algorithm = number;
+        sim::Rule& rule = rule_for_algorithm(number);
         rule.math_type = math_type;
         return rule;
     }

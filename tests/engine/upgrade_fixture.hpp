@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -25,10 +24,7 @@ class Upgrade : public EngineTest {
         rule(1).workspace_bytes = k_plan_bytes;
     }
 
-    void turn_on() {
-        std::ofstream(path("policy.json")) << R"({"upgrade": true})";
-        environment["CUDNN_TUNE_POLICY"] = path("policy.json");
-    }
+    void turn_on() { use_policy(R"({"upgrade": true})"); }
     void turn_off() { environment.erase("CUDNN_TUNE_POLICY"); }
 
     sim::Rule& rule(int engine) {

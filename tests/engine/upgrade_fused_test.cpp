@@ -2,8 +2,6 @@
 // cudnnConvolutionBiasActivationForward under policy `upgrade`: which simulated engine runs it, by the call log.
 #include <gmock/gmock.h>
 
-#include <fstream>
-
 #include "abi/backend.hpp"
 #include "abi/cudnn.hpp"
 #include "upgrade_fixture.hpp"
@@ -161,8 +159,7 @@ TEST_F(UpgradeFused, ACaptureIsNotMeasuredInAndRunsTheAlgorithm) {
 TEST_F(UpgradeFused, APlanThatRoundsMoreThanTheAlgorithmIsNotUsed) {
     rule(k_engine).numerical_notes = {abi::k_note_tensor_core};
     rule(k_engine).output_factor = 1.0001;
-    sim::Rule& algorithm = script.rules.emplace_back();
-    algorithm.algorithm = 1;
+    sim::Rule& algorithm = rule_for_algorithm(1);
     algorithm.math_type = abi::k_default_math;
     algorithm.output_factor = 1.0001;
     const std::vector<std::string> words{"get=1", "fused=relu", "fused=relu"};
@@ -181,8 +178,7 @@ TEST_F(UpgradeFused, APlanThatRoundsMoreThanTheAlgorithmIsNotUsed) {
 
 TEST_F(UpgradeFused, APolicyThatVerifiesIsHeard) {
     run("legacy9", {"get=1"});
-    std::ofstream(path("policy.json"))
-        << R"({"upgrade": true, "rules": [{"match": {"fused": true}, "verify": "winner"}]})";
+    use_policy(R"({"upgrade": true, "rules": [{"match": {"fused": true}, "verify": "winner"}]})");
     rule(k_engine).writes_wrong = true;
     const RunResult result = run("legacy9", {"get=1", "fused=relu"});
     EXPECT_EQ(result.counter("wrong"), 1);
@@ -191,8 +187,7 @@ TEST_F(UpgradeFused, APolicyThatVerifiesIsHeard) {
 }
 
 TEST_F(UpgradeFused, APolicyMayLeaveFusedProblemsOut) {
-    std::ofstream(path("policy.json"))
-        << R"({"upgrade": true, "rules": [{"match": {"fused": true}, "upgrade": false}]})";
+    use_policy(R"({"upgrade": true, "rules": [{"match": {"fused": true}, "upgrade": false}]})");
     run("legacy9", {"get=1"});
     const RunResult result = run("legacy9", {"get=1", "fused=relu", "run"});
     EXPECT_THAT(runs(result), ElementsAre("algorithm 1", "plan"));
@@ -202,8 +197,7 @@ TEST_F(UpgradeFused, APolicyMayLeaveFusedProblemsOut) {
 // Programs go another way then, whether the tensors would have fitted a plan or not.
 TEST_F(UpgradeFused, ACallThatTheLibraryRefusesIsRefusedAsBefore) {
     run("legacy9", {"get=1"});
-    sim::Rule& algorithm = script.rules.emplace_back();
-    algorithm.algorithm = 1;
+    sim::Rule& algorithm = rule_for_algorithm(1);
     algorithm.launch_status = sim::Outcome::not_supported;
     const RunResult result = run("legacy9", {"get=1", "fused=relu", "fused=relu"});
     EXPECT_EQ(result.counter("upgraded"), 0);
@@ -211,8 +205,7 @@ TEST_F(UpgradeFused, ACallThatTheLibraryRefusesIsRefusedAsBefore) {
 }
 
 TEST_F(UpgradeFused, AWorkspaceThatIsNullHoldsNothing) {
-    sim::Rule& algorithm = script.rules.emplace_back();
-    algorithm.algorithm = 1;
+    sim::Rule& algorithm = rule_for_algorithm(1);
     algorithm.workspace_bytes = 0;
     run("legacy9", {"get=1", "fused=relu"});
     const RunResult result = run("legacy9", {"get=1", "null_workspace", "fused=relu"});

@@ -18,18 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class UpgradeMeaning : public Upgrade {
-  protected:
-    void use_policy(const std::string& text) {
-        std::ofstream(path("policy.json")) << text;
-        environment["CUDNN_TUNE_POLICY"] = path("policy.json");
-    }
-    sim::Rule& algorithm(int number) {
-        sim::Rule& rule = script.rules.emplace_back();
-        rule.algorithm = number;
-        return rule;
-    }
-};
+class UpgradeMeaning : public Upgrade {};
 
 // The program changes a descriptor between the question and the call, and keeps its algorithm.
 class UpgradeOfChangedDescriptors : public UpgradeMeaning, public ::testing::WithParamInterface<std::string> {};
@@ -147,7 +136,7 @@ TEST_F(UpgradeMeaning, AProgramThatTakesALaterEntryRunsThatOne) {
 }
 
 TEST_F(UpgradeMeaning, AWorkspaceThatIsNullHoldsNothing) {
-    algorithm(1).workspace_bytes = 0;
+    rule_for_algorithm(1).workspace_bytes = 0;
     rule(1).workspace_bytes = 0;
     run("legacy9", {"get=12"});
     EXPECT_THAT(runs(run("legacy9", {"get=12", "null_workspace", "workspace=1000000", "run"})), ElementsAre("plan"));

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "abi/backend.hpp"
 #include "abi/cudnn.hpp"

@@ -2,7 +2,6 @@
 // Policy `verify`: simulated candidates that compute something wrong are found, and the right ones are not.
 #include <gmock/gmock.h>
 
-#include <fstream>
 #include <set>
 
 #include "graph_fixture.hpp"
@@ -19,16 +18,7 @@ using ::testing::Not;
 
 class VerificationOf : public GraphTest {
   protected:
-    void verify(const std::string& what) {
-        std::ofstream(path("policy.json")) << "{\"verify\": \"" << what << "\"}";
-        environment["CUDNN_TUNE_POLICY"] = path("policy.json");
-    }
-    sim::Rule& algorithm(int number) {
-        sim::Rule rule;
-        rule.algorithm = number;
-        script.rules.push_back(rule);
-        return script.rules.back();
-    }
+    void verify(const std::string& what) { use_policy("{\"verify\": \"" + what + "\"}"); }
     static std::vector<int> usable_of(const RunResult& run) {
         std::vector<int> algorithms;
         for (const Entry& entry : parse_answer(run.line("get")).entries) {
@@ -66,7 +56,7 @@ TEST_F(Verification, FindsNothingWrongWithWhatIsRight) {
 }
 
 TEST_F(Verification, IsOffUnlessAskedFor) {
-    algorithm(1).writes_wrong = true;
+    rule_for_algorithm(1).writes_wrong = true;
     const RunResult asked = run("legacy9", {"get=100"});
     EXPECT_EQ(asked.counter("verified"), 0);
     EXPECT_EQ(asked.count_direct("cuMemcpyDtoHAsync_v2"), 0U);
@@ -79,7 +69,7 @@ TEST_F(Verification, ExcludesAWinnerThatIsWrong) {
     int shape = 0;
     for (const char* const fault : {"value", "nan", "factor", "outside"}) {
         const auto rules = script.rules.size();
-        sim::Rule& rule = algorithm(1);
+        sim::Rule& rule = rule_for_algorithm(1);
         if (fault == std::string("value")) {
             rule.writes_wrong = true;
         } else if (fault == std::string("nan")) {
@@ -121,7 +111,7 @@ TEST_F(Verification, ChecksWhatTheFileHoldsOnceAProcessAndExcludesItByANewRevisi
     EXPECT_LE(asked.count("kernel"), 2U) << "the winner and its reference";
     EXPECT_EQ(run("graph9", {"alpha=1", "list", "list"}).counter("verified"), 1);
     EXPECT_EQ(cache_lines().size(), 2U) << "nothing is wrong, so nothing is written";
-    algorithm(1).writes_nan = true;
+    rule_for_algorithm(1).writes_nan = true;
     rule_for(70).writes_nan = true;
     asked = run("legacy9", {"get=100"});
     EXPECT_GE(asked.counter("wrong"), 1);
@@ -143,7 +133,7 @@ TEST_F(Verification, ChecksWhatTheFileHoldsOnceAProcessAndExcludesItByANewRevisi
 
 TEST_F(Verification, OfAllFindsEveryWrongOne) {
     for (const int number : {2, 5}) {
-        algorithm(number).output_factor = 1.5;
+        rule_for_algorithm(number).output_factor = 1.5;
     }
     verify("winner");
     EXPECT_THAT(usable_of(run("legacy9", {"get=100"})), Contains(2)) << "only the winner was looked at";
@@ -154,8 +144,8 @@ TEST_F(Verification, OfAllFindsEveryWrongOne) {
 }
 
 TEST_F(Verification, FindsTheReferenceWrongByAThirdOpinion) {
-    algorithm(0).output_factor = 0;
-    algorithm(0).writes_wrong = true;
+    rule_for_algorithm(0).output_factor = 0;
+    rule_for_algorithm(0).writes_wrong = true;
     verify("all");
     const RunResult asked = run("legacy9", {"get=100"});
     EXPECT_EQ(usable_of(asked).front(), 1);
@@ -176,7 +166,7 @@ TEST_F(Verification, WorksForGraphs) {
 }
 
 TEST_F(Verification, OfFindExUsesTheCallersMemoryAlone) {
-    algorithm(1).output_factor = 3;
+    rule_for_algorithm(1).output_factor = 3;
     verify("winner");
     const RunResult asked = run("legacy9", {"findex=100,67108864", "check"});
     EXPECT_EQ(asked.counter("measured"), 1);

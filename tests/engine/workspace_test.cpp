@@ -22,12 +22,7 @@ class Workspace : public EngineTest {
         need(0, 0);
         need(5, 200 * k_mib);
     }
-    void need(int algorithm, std::uint64_t bytes) {
-        sim::Rule rule;
-        rule.algorithm = algorithm;
-        rule.workspace_bytes = bytes;
-        script.rules.push_back(rule);
-    }
+    void need(int algorithm, std::uint64_t bytes) { rule_for_algorithm(algorithm).workspace_bytes = bytes; }
     static Answer answer_of(const RunResult& run) { return parse_answer(run.line("find")); }
     static std::string question(std::uint64_t bytes) { return "findex=100," + std::to_string(bytes); }
     static void expect_that_all_fit(const RunResult& run, std::uint64_t bytes) {
