@@ -6,6 +6,7 @@
 """
 import json
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -25,7 +26,10 @@ class Report(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory(prefix="cudnn-tune-report-")
         cls.page = os.path.join(cls.folder.name, "report.html")
-        subprocess.run([TOOL, "report", SAMPLE, "-o", cls.page], check=True)
+        # A path without a place to break it, longer than a phone is wide.
+        sample = os.path.join(cls.folder.name, "x" * 80 + ".jsonl")
+        shutil.copyfile(SAMPLE, sample)
+        subprocess.run([TOOL, "report", sample, "-o", cls.page], check=True)
         cls.browser = browser.Browser(browser.find_browser())
 
     @classmethod
