@@ -2,8 +2,9 @@
 """Situations that a library inside a program must not disturb: a cold convolution inside the capture of a CUDA graph, a
 thread that captures in a loop while another meets new problems, many threads with equal and different problems, and a
 DataLoader with forked workers. An ordinary program that knows nothing of cudnn-tune. Prints a line of JSON for each; exits
-with 1 if one fails. With --benchmark PyTorch measures itself, which keeps a thread as busy as cudnn-tune does."""
+with 1 if one fails. With --benchmark PyTorch measures itself, which invalidates captures of other threads by itself."""
 
+import argparse
 import faulthandler
 import json
 import sys
@@ -123,10 +124,16 @@ def forked_workers():
 
 
 def main():
+    situations = {each.__name__: each for each in
+                  (capture_of_a_cold_convolution, captures_beside_new_problems, eight_threads, forked_workers)}
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--benchmark", action="store_true")
+    parser.add_argument("--only", nargs="+", choices=situations, default=list(situations), metavar="SITUATION")
+    arguments = parser.parse_args()
     faulthandler.enable()
-    torch.backends.cudnn.benchmark = "--benchmark" in sys.argv
+    torch.backends.cudnn.benchmark = arguments.benchmark
     ok = True
-    for situation in (capture_of_a_cold_convolution, captures_beside_new_problems, eight_threads, forked_workers):
+    for situation in map(situations.get, arguments.only):
         result = situation()
         passed, more = result if isinstance(result, tuple) else (result, {})
         ok = ok and passed

@@ -153,7 +153,6 @@ if wants safety; then
     safety=(python3 "$benchmarks/torch_safety.py")
     for ((i = 0; i < repeat; i++)); do
         run safety-plain 60 "${safety[@]}"
-        run safety-benchmark-plain 60 "${safety[@]}" --benchmark
         cache=$work/safety-$i.jsonl
         CUDNN_TUNE_LOG=debug run safety-cold 90 "${tool[@]}" "$cache" -- "${safety[@]}"
         # What a process died on, if it did.

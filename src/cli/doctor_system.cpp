@@ -58,10 +58,10 @@ void check_cudnn(Checks& checks, const json& libraries) {
     }
 }
 
-constexpr std::array<std::string_view, 13> k_own_variables = {
-    "CUDNN_TUNE_CACHE",  "CUDNN_TUNE_SYSTEM_CACHE", "CUDNN_TUNE_MODE",    "CUDNN_TUNE_EFFORT", "CUDNN_TUNE_BUDGET",
-    "CUDNN_TUNE_POLICY", "CUDNN_TUNE_WORKSPACE",    "CUDNN_TUNE_COMPILE", "CUDNN_TUNE_WAIT",   "CUDNN_TUNE_LOG",
-    "CUDNN_TUNE_STATS",  "CUDNN_TUNE_LOG_FILE",     "CUDNN_TUNE_MAX_SIZE"};
+constexpr std::array<std::string_view, 14> k_own_variables = {
+    "CUDNN_TUNE_CACHE",  "CUDNN_TUNE_SYSTEM_CACHE", "CUDNN_TUNE_MODE",     "CUDNN_TUNE_EFFORT",     "CUDNN_TUNE_BUDGET",
+    "CUDNN_TUNE_POLICY", "CUDNN_TUNE_WORKSPACE",    "CUDNN_TUNE_COMPILE",  "CUDNN_TUNE_WAIT",       "CUDNN_TUNE_LOG",
+    "CUDNN_TUNE_STATS",  "CUDNN_TUNE_LOG_FILE",     "CUDNN_TUNE_MAX_SIZE", "CUDNN_TUNE_SECOND_LIST"};
 // Others that change what cuDNN answers or whether it is reached.
 constexpr std::array<std::string_view, 6> k_other_variables = {"LD_PRELOAD",
                                                                "LD_LIBRARY_PATH",

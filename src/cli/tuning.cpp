@@ -109,6 +109,8 @@ class Tuning {
         m_environment = {{"LD_PRELOAD", preload_list(preload != nullptr ? preload : "", *shim)},
                          {"CUDNN_TUNE_CACHE", m_request.cache_path},
                          {"CUDNN_TUNE_MODE", m_request.tunes_again ? "retune" : "tune"},
+                         // No other thread of a worker can be disturbed by it.
+                         {"CUDNN_TUNE_SECOND_LIST", "on"},
                          // The second number is a process's: no limit here.
                          {"CUDNN_TUNE_BUDGET", std::to_string(m_request.problem_budget_s) + ",1000000000"}};
         if (!m_request.effort.empty()) {

@@ -40,10 +40,7 @@ std::vector<key::Candidate> FusedQuestion::candidates() {
     cudnn::GraphTarget target;
     target.graph = m_graph.get();
     m_trial.emplace(m_real, m_call.handle, target);
-    for (const int mode : {abi::k_mode_instant, abi::k_mode_b, abi::k_mode_fallback}) {
-        auto list = cudnn::list_configurations(m_real, target, mode);
-        candidates.insert(candidates.end(), std::make_move_iterator(list.begin()), std::make_move_iterator(list.end()));
-    }
+    std::ranges::move(list_graph(m_real, target), std::back_inserter(candidates));
     return candidates;
 }
 
@@ -52,7 +49,8 @@ bool FusedQuestion::lacks_candidates(const cache::Record& record) const {
     return !has([&](const key::Candidate& candidate) { return candidate.choice == key::Choice(m_choice); }) ||
            !has([](const key::Candidate& candidate) {
                return std::holds_alternative<key::GraphChoice>(candidate.choice);
-           });
+           }) ||
+           lacks_second_list(record);
 }
 
 Status FusedQuestion::take_tensors(measure::Scratch& scratch, const measure::TensorNeeds& needs) {

@@ -4,17 +4,16 @@
 #include <algorithm>
 
 #include "key/tensor_size.hpp"
-#include "select/pruning.hpp"
 
 namespace cudnn_tune::tune {
 
 GraphQuestion::GraphQuestion(const cudnn::RealCudnn& real, const cudnn::GraphProblem& problem,
                              const cudnn::GraphTarget& target, key::KeyText key, MakeHandle make_handle)
-    : m_real(real),
-      m_problem(problem),
-      m_target(target),
-      m_key(std::move(key)),
-      m_make_handle(std::move(make_handle)) {}
+    : m_real(real), m_problem(problem), m_target(target), m_key(std::move(key)), m_make_handle(std::move(make_handle)) {
+    if (m_problem.mode == abi::k_mode_b) {
+        allow_second_list(SecondList::always);
+    }
+}
 
 std::optional<abi::CuStream> GraphQuestion::caller_stream() {
     abi::Stream stream = nullptr;
@@ -37,26 +36,6 @@ std::optional<abi::CuStream> GraphQuestion::trial_stream() {
 bool GraphQuestion::stream_is_still(abi::CuStream stream) {
     const auto now = caller_stream();
     return m_problem.handle == nullptr || (now && *now == stream);
-}
-
-std::vector<key::Candidate> GraphQuestion::candidates() {
-    std::vector<key::Candidate> candidates;
-    for (const int mode : {abi::k_mode_instant, abi::k_mode_b, abi::k_mode_fallback}) {
-        // Few programs ask for the B list, and it takes longer than the first one (4 and 12 ms on average).
-        if (mode == abi::k_mode_b && is_brief() && m_problem.mode != abi::k_mode_b &&
-            select::nb_ready_made(candidates) >= select::k_enough) {
-            continue;
-        }
-        auto list = cudnn::list_configurations(m_real, m_target, mode);
-        candidates.insert(candidates.end(), std::make_move_iterator(list.begin()), std::make_move_iterator(list.end()));
-    }
-    return candidates;
-}
-
-bool GraphQuestion::lacks_candidates(const cache::Record& record) const {
-    return m_problem.mode == abi::k_mode_b && !record.candidates.empty() &&
-           std::none_of(record.candidates.begin(), record.candidates.end(),
-                        [](const key::Candidate& candidate) { return candidate.mode == abi::k_mode_b; });
 }
 
 Status GraphQuestion::take_tensors(measure::Scratch& scratch, const measure::TensorNeeds& needs) {

@@ -23,8 +23,10 @@ class GraphQuestion final : public Question {
     [[nodiscard]] std::optional<abi::CuStream> trial_stream() override;
     [[nodiscard]] bool stream_is_still(abi::CuStream) override;
     [[nodiscard]] std::int64_t offered_workspace_bytes() const override { return INT64_MAX; }
-    [[nodiscard]] std::vector<key::Candidate> candidates() override;
-    [[nodiscard]] bool lacks_candidates(const cache::Record&) const override;
+    [[nodiscard]] std::vector<key::Candidate> candidates() override { return list_graph(m_real, m_target); }
+    [[nodiscard]] bool lacks_candidates(const cache::Record& record) const override {
+        return lacks_second_list(record);
+    }
     [[nodiscard]] Status take_tensors(measure::Scratch&, const measure::TensorNeeds&) override;
     [[nodiscard]] std::vector<measure::Output> outputs() const override { return m_tensors.outputs(); }
     [[nodiscard]] Status take_workspace(measure::Scratch&, std::int64_t bytes) override;

@@ -30,10 +30,12 @@ class GraphService {
     struct Key {
         Digest digest;
         std::uint64_t library;
+        std::uint64_t is_second_list;
     };
     static_assert(std::has_unique_object_representations_v<Key>);
 
-    // What this process serves for a key, for all modes. Frozen: some programs store positions in a list.
+    // What this process serves for a key, for all modes; but where the second list was not asked for when the key was
+    // answered first, it has an answer of its own. Frozen: some programs store positions in a list.
     struct Answer {
         key::KeyText key;
         // As the policy lets it be served; null: nothing is left, and the real library answers.

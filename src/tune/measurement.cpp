@@ -150,7 +150,6 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
         return Error{ErrorCategory::gpu, "there is no stream to measure on"};
     }
     const std::int64_t begun_ns = tools.clock.monotonic_ns();
-    question.be_brief(tools.settings.effort == Effort::fast);
     auto candidates = with_known_results(question.candidates(), known, tools.settings.mode == Mode::retune);
     const std::int64_t listed_ns = tools.clock.monotonic_ns();
     if (candidates.empty()) {
@@ -324,8 +323,9 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
     cache::Record record;
     record.key = question.key();
     record.revision = known ? known->revision + 1 : 1;
-    record.status =
-        is_complete(candidates) && leader_is_clear ? cache::RecordStatus::measured : cache::RecordStatus::provisional;
+    record.status = is_complete(candidates) && leader_is_clear && !question.misses_second_list()
+                        ? cache::RecordStatus::measured
+                        : cache::RecordStatus::provisional;
     record.candidates = std::move(candidates);
     record.denied = known ? known->denied : std::vector<key::Choice>();
     select::sort_by_preference(record);

@@ -3,10 +3,12 @@
 // treats them alike. For one thread; lives for one call of the program.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
 #include "cache/record.hpp"
+#include "cudnn/graph_configurations.hpp"
 #include "key/candidate.hpp"
 #include "key/problem_text.hpp"
 #include "measure/driver.hpp"
@@ -17,6 +19,12 @@
 #include "util/result.hpp"
 
 namespace cudnn_tune::tune {
+
+// cuDNN's second list (heuristics mode B) is not for every process. cuDNN 9.19 captures CUDA graphs inside that call,
+// to see how kernels would be launched: up to 18 for one problem in two, whatever the graph's handle (seen on an H200).
+// While such a capture is open, every other thread that waits for the whole device gets error 900, or crashes in the
+// driver (seen). So nobody asks for it in a program that does not do so itself, but processes of our own.
+enum class SecondList : std::uint8_t { never, where_the_first_is_short, always };
 
 class Question {
   public:
@@ -37,8 +45,10 @@ class Question {
     [[nodiscard]] virtual std::int64_t offered_workspace_bytes() const = 0;
     // All candidates, in the library's own order; empty if it refuses the question.
     [[nodiscard]] virtual std::vector<key::Candidate> candidates() = 0;
-    // Whether candidates() may leave out a list that costs time and that nobody asked for, where another has enough.
-    void be_brief(bool is) { m_is_brief = is; }
+    // That candidates() may ask for the second list, too.
+    void allow_second_list(SecondList which) { m_second_list = std::max(m_second_list, which); }
+    // True if candidates() found few, and did not ask for the second list.
+    [[nodiscard]] bool misses_second_list() const { return m_misses_second_list; }
     // False for a candidate whose rounding the program's descriptors do not allow.
     [[nodiscard]] virtual bool allows(const key::Candidate&) const { return true; }
     // False for a candidate of a record that is none of this question's: it is kept as it is.
@@ -72,11 +82,15 @@ class Question {
   protected:
     // Which copy of the tensors the next launch is to use.
     [[nodiscard]] std::size_t next_copy(std::size_t copies) { return m_rotates ? m_turn++ % copies : 0; }
-    [[nodiscard]] bool is_brief() const { return m_is_brief; }
+    // What the library lists for a graph.
+    [[nodiscard]] std::vector<key::Candidate> list_graph(const cudnn::RealCudnn&, const cudnn::GraphTarget&);
+    // True if list_graph() would ask for the second list, and the record's configurations are without it.
+    [[nodiscard]] bool lacks_second_list(const cache::Record&) const;
 
   private:
     select::Verify m_verify = select::Verify::off;
-    bool m_is_brief = false;
+    SecondList m_second_list = SecondList::never;
+    bool m_misses_second_list = false;
     bool m_rotates = true;
     std::size_t m_turn = 0;
 };

@@ -72,6 +72,10 @@ bool Tuner::usable_in_this_process() {
 }
 
 Tuner::Reply Tuner::answer(Question& question, const measure::Driver* driver) {
+    if (m_settings.asks_second_list) {
+        question.allow_second_list(m_settings.effort == Effort::fast ? SecondList::where_the_first_is_short
+                                                                     : SecondList::always);
+    }
     Reply reply = find_or_measure(question, driver);
     reply.record = select::without_denied(std::move(reply.record));
     return reply;

@@ -34,18 +34,17 @@ std::vector<key::Candidate> UpgradeQuestion::candidates() {
     cudnn::GraphTarget target;
     target.graph = m_graph.get();
     m_trial.emplace(m_real, call().handle, target);
-    for (const int mode : {abi::k_mode_instant, abi::k_mode_b, abi::k_mode_fallback}) {
-        auto list = cudnn::list_configurations(m_real, target, mode);
-        candidates.insert(candidates.end(), std::make_move_iterator(list.begin()), std::make_move_iterator(list.end()));
-    }
+    std::ranges::move(list_graph(m_real, target), std::back_inserter(candidates));
     return candidates;
 }
 
 bool UpgradeQuestion::lacks_candidates(const cache::Record& record) const {
     return may_be_upgraded() &&
-           std::none_of(record.candidates.begin(), record.candidates.end(), [](const key::Candidate& candidate) {
-               return std::holds_alternative<key::GraphChoice>(candidate.choice);
-           });
+           (std::ranges::none_of(record.candidates,
+                                 [](const key::Candidate& candidate) {
+                                     return std::holds_alternative<key::GraphChoice>(candidate.choice);
+                                 }) ||
+            lacks_second_list(record));
 }
 
 std::vector<key::LegacyChoice> UpgradeQuestion::exact_choices(std::int64_t workspace_bytes) {

@@ -18,6 +18,7 @@ constexpr std::array<std::pair<std::string_view, Effort>, 3> k_efforts{
     {{"fast", Effort::fast}, {"normal", Effort::normal}, {"exhaustive", Effort::exhaustive}}};
 constexpr std::array<std::pair<std::string_view, CompileMode>, 3> k_compile_modes{
     {{"on", CompileMode::on}, {"read", CompileMode::read}, {"off", CompileMode::off}}};
+constexpr std::array<std::pair<std::string_view, bool>, 2> k_switch{{{"on", true}, {"off", false}}};
 constexpr std::array<std::pair<std::string_view, LogLevel>, 4> k_levels{
     {{"warn", LogLevel::warn}, {"info", LogLevel::info}, {"debug", LogLevel::debug}, {"off", LogLevel::off}}};
 
@@ -169,6 +170,7 @@ Settings read_settings(const char* (*get)(const char* name)) {
     reader.choose("CUDNN_TUNE_MODE", k_modes, settings.mode);
     reader.choose("CUDNN_TUNE_EFFORT", k_efforts, settings.effort);
     reader.choose("CUDNN_TUNE_COMPILE", k_compile_modes, settings.compile_mode);
+    reader.choose("CUDNN_TUNE_SECOND_LIST", k_switch, settings.asks_second_list);
     reader.choose("CUDNN_TUNE_LOG", k_levels, settings.log_level);
     settings.policy_path = reader.text("CUDNN_TUNE_POLICY");
     settings.statistics_path = reader.text("CUDNN_TUNE_STATS");

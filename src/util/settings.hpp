@@ -32,6 +32,7 @@ struct Settings {
     double wait_s = -1;  // for another process that measures a problem; below 0: as long as measuring may take
     WorkspaceCap workspace_cap;
     CompileMode compile_mode = CompileMode::on;
+    bool asks_second_list = false;       // in every process, not only where the program asks for it
     std::int64_t most_cache_bytes = -1;  // of the cache file; -1: no bound
     std::string policy_path;             // empty: no policy
     std::string statistics_path;         // empty: none are kept

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "abi/backend.hpp"
 #include "cli/terminal.hpp"
 #include "cli/tuning_progress.hpp"
 #include "support/sim_script.hpp"
@@ -66,6 +67,19 @@ TEST(TuningProgress, IsWrittenOverOnATerminalOnly) {
     }
     EXPECT_EQ(run_tool({"tune", "--shapes", folder.path("shapes.csv"), "--cache", folder.path("d")}, k_simulated).err,
               "");
+}
+
+// Inside a program it would disturb other threads; a worker has none.
+TEST(Tune, AsksForTheSecondListToo) {
+    const Folder folder;
+    testing::write_text(folder.path("shapes.csv"), shapes(2));
+    testing::ChildOptions options = k_simulated;
+    options.environment["CUDNN_TUNE_SIM_LOG"] = folder.path("calls");
+    EXPECT_EQ(tune({"--shapes", folder.path("shapes.csv"), "--cache", folder.path("c.jsonl")}, options)["measured"], 2);
+    const auto log = test::read_sim_log(folder.path("calls"));
+    EXPECT_EQ(test::count_lists(log, abi::k_mode_b), 2U);
+    EXPECT_THAT(testing::read_text(folder.path("c.jsonl")), HasSubstr("eng11_"))
+        << "which that list alone has";
 }
 
 TEST(Tune, MeasuresShapesForBothApisAndNothingTwice) {

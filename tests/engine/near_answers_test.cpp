@@ -56,6 +56,7 @@ TEST_F(NearAnswers, ComeOnRequestFromTheNearestImageAndAreCountedApart) {
 }
 
 TEST_F(NearAnswers, OfGraphsComeFromTheNearestBatch) {
+    environment["CUDNN_TUNE_SECOND_LIST"] = "on";
     ASSERT_EQ(run("graph9", {"batch=4", "list"}).counter("measured"), 1);
     use("read");
     use_policy(R"({"nearest": "batch"})");

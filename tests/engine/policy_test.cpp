@@ -81,6 +81,7 @@ TEST_F(Policies, HoldForHitsOfTheLegacyApi) {
 }
 
 TEST_F(Policies, HoldForHitsOfGraphs) {
+    environment["CUDNN_TUNE_SECOND_LIST"] = "on";
     ASSERT_EQ(listed(run("graph9", {"list"})), k_served);
     use_policy(R"({"deny": "eng70_k2=2"})");
     RunResult asked = run("graph9", {"list"});

@@ -43,6 +43,7 @@ class UpgradeRounding : public Upgrade {
 class UpgradeRoundingDirections : public UpgradeRounding, public ::testing::WithParamInterface<std::string> {};
 
 TEST_P(UpgradeRoundingDirections, MoreThanTheAlgorithmsIsNeitherServedNorMeasuredAgain) {
+    environment["CUDNN_TUNE_SECOND_LIST"] = "on";
     const std::vector<std::string> words{"direction=" + GetParam(), "get=12", "run"};
     const RunResult first = run("legacy9", words);
     EXPECT_EQ(first.counter("measured"), 1);

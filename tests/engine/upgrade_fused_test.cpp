@@ -46,6 +46,17 @@ TEST_F(UpgradeFused, IsMeasuredAtItsFirstCallAndRunsThePlanFromThenOn) {
     EXPECT_THAT(second.said, IsEmpty());
 }
 
+TEST_F(UpgradeFused, TheSecondListIsLeftToMeasuringOutsideOfTheProgram) {
+    const std::vector<std::string> words{"get=1", "fused=relu", "fused=relu"};
+    EXPECT_EQ(count_lists(run("legacy9", words).log, abi::k_mode_b), 0U);
+    environment["CUDNN_TUNE_SECOND_LIST"] = "on";
+    script.graph_lists["b"] = {{7, {}}};
+    rule(7).time_us = 100;
+    const RunResult completed = run("legacy9", words);
+    EXPECT_EQ(count_lists(completed.log, abi::k_mode_b), 2U) << "of the convolution, and of the fused problem";
+    EXPECT_EQ(calls_of(completed.log, "kernel").back().engine, 7);
+}
+
 TEST_F(UpgradeFused, WhatFitsNoPlanRunsTheRealCall) {
     for (const std::vector<std::string>& options : std::vector<std::vector<std::string>>{
              {"alpha=2"}, {"alpha2=0.5"}, {"alpha2=1", "z=result"}, {"workspace=1600"}}) {

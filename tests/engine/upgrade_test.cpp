@@ -74,9 +74,23 @@ TEST_F(Upgrade, ModeRecordNotesThatAnEntryLacksConfigurations) {
         ASSERT_EQ(cache_lines().size(), 2U);
         EXPECT_EQ(cache_lines().at(1).status, "provisional");
     }
-    environment.erase("CUDNN_TUNE_MODE");
+    environment = {{"CUDNN_TUNE_POLICY", environment["CUDNN_TUNE_POLICY"]}, {"CUDNN_TUNE_SECOND_LIST", "on"}};
     EXPECT_THAT(runs(run("legacy9", {"get=12", "run"})).back(), "plan");
     EXPECT_EQ(effective_lines().at(0).status, "measured");
+}
+
+TEST_F(Upgrade, OfAProgramLeavesTheSecondListToMeasuringOutsideOfIt) {
+    const RunResult first = run("legacy9", {"get=12"});
+    EXPECT_EQ(count_lists(first.log, abi::k_mode_instant), 1U);
+    EXPECT_EQ(count_lists(first.log, abi::k_mode_b), 0U);
+    EXPECT_EQ(effective_lines().at(0).status, "provisional") << "one configuration is not much to choose from";
+    environment["CUDNN_TUNE_SECOND_LIST"] = "on";
+    script.graph_lists["b"] = {{7, {}}};
+    rule(7).time_us = 100;
+    EXPECT_EQ(count_lists(run("legacy9", {"get=12"}).log, abi::k_mode_b), 1U);
+    EXPECT_EQ(effective_lines().at(0).status, "measured");
+    EXPECT_THAT(effective_lines().at(0).text, HasSubstr("\"candidates\":[{\"choice\":\"eng7\""));
+    EXPECT_EQ(run("legacy9", {"get=12"}).counter("measured"), 0);
 }
 
 TEST_F(Upgrade, AsksOnceWhereTheLibraryListsNoConfiguration) {

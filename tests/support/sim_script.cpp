@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/sim_script.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+
+#include "abi/backend.hpp"
 
 namespace cudnn_tune::test {
 namespace {
@@ -216,6 +219,13 @@ std::vector<SimCall> calls_of(const std::vector<SimCall>& log, std::string_view 
         }
     }
     return found;
+}
+
+std::size_t count_lists(const std::vector<SimCall>& log, int mode) {
+    return static_cast<std::size_t>(std::ranges::count_if(log, [&](const SimCall& call) {
+        return call.function == "cudnnBackendFinalize" && call.descriptor == abi::k_engineheur_descriptor &&
+               call.mode == mode;
+    }));
 }
 
 std::uint64_t leaked_bytes(const std::vector<SimCall>& log) {

@@ -58,6 +58,8 @@ std::vector<SimCall> calls_of(const std::vector<SimCall>& log, std::string_view 
 inline std::size_t count_calls(const std::vector<SimCall>& log, std::string_view function) {
     return calls_of(log, function).size();
 }
+// How many lists of configurations of this heuristics mode were made, for whomever.
+std::size_t count_lists(const std::vector<SimCall>& log, int mode);
 // Bytes that were allocated with success and not freed.
 std::uint64_t leaked_bytes(const std::vector<SimCall>& log);
 

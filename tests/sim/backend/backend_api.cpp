@@ -342,6 +342,9 @@ abi::Status cudnnBackendFinalize(abi::BackendDescriptor descriptor) {
     if (object.finalized) {
         return done(line, k_bad_param, "cudnnBackendFinalize");
     }
+    if (object.type == abi::k_engineheur_descriptor) {
+        line.add("mode", object.integer(abi::k_engineheur_mode, 0));
+    }
     const int status = finalize(object);
     object.finalized = status == 0;
     return done(line, status, "cudnnBackendFinalize");
