@@ -186,6 +186,7 @@ Result<Verdict> judge(const replay::Gpu& gpu, const key::Problem& problem, const
     }
     const cudnn::GraphTarget target{graph.get(), nullptr, part.sm_count_target};
     tune::GraphQuestion question(gpu.cudnn, asked, target, {}, [&] { return gpu.handle; });
+    question.allow_second_list(tune::SecondList::always);
     const auto stream = question.trial_stream();
     measure::Scratch scratch(gpu.driver, measure::scratch_limit_bytes(gpu.driver));
     const auto head_start = scratch.allocate(measure::k_head_start_bytes);

@@ -15,6 +15,7 @@
 #include "tune/question_runner.hpp"
 #include "tune/rounding_check.hpp"
 #include "tune/trial_plan.hpp"
+#include "tune/trials.hpp"
 #include "tune/verification.hpp"
 #include "util/log.hpp"
 
@@ -60,42 +61,6 @@ measure::RaceRules rules_for(Effort effort) {
             break;
     }
     return rules;
-}
-
-// Candidates by index, less what an earlier record has already measured.
-struct Trials {
-    std::vector<std::size_t> order;  // the sure ones, then those for the time that is left
-    std::size_t nb_sure = 0;
-    std::vector<std::size_t> last_resorts;  // hopeless ones: they run only if nothing else does
-};
-
-Trials trials_of(std::vector<key::Candidate>& candidates, const select::PruningContext& context) {
-    Trials trials;
-    const auto is_measured = [&](std::size_t index) { return candidates[index].measured(); };
-    trials.order = select::plan_trials(candidates, context);
-    // The fastest of an earlier record runs again beside what is new: times of two processes differ by more than what
-    // decides (seen: 24 %, the same kernel). After it, so that a short budget gets further every time.
-    std::vector<std::size_t> known;
-    std::ranges::copy_if(trials.order, std::back_inserter(known), is_measured);
-    std::erase_if(trials.order, is_measured);
-    if (!known.empty() && !trials.order.empty()) {
-        trials.order.push_back(
-            *std::ranges::min_element(known, {}, [&](std::size_t index) { return candidates[index].time_ns; }));
-    }
-    trials.nb_sure = trials.order.size();
-    std::vector<std::size_t> more = select::left_out_by_rank(candidates);
-    std::erase_if(more, is_measured);
-    trials.order.insert(trials.order.end(), more.begin(), more.end());
-    if (context.hopeless) {
-        const auto is_hopeless = [&](std::size_t index) {
-            return !is_measured(index) && context.hopeless(candidates[index]);
-        };
-        trials.nb_sure -= static_cast<std::size_t>(std::count_if(
-            trials.order.begin(), trials.order.begin() + static_cast<std::ptrdiff_t>(trials.nb_sure), is_hopeless));
-        std::copy_if(trials.order.begin(), trials.order.end(), std::back_inserter(trials.last_resorts), is_hopeless);
-        std::erase_if(trials.order, is_hopeless);
-    }
-    return trials;
 }
 
 // Algorithms of the legacy API are few and each for itself: under another math type one may be three times as fast.
