@@ -140,6 +140,25 @@ std::optional<std::size_t> Race::leader() const {
     return best;
 }
 
+std::vector<std::int64_t> Race::comparable_samples(std::size_t candidate) const {
+    std::vector<std::int64_t> samples = m_runners[candidate].samples_ns;
+    const auto best = leader();
+    // One sample is of round 0, and far behind.
+    if (!m_runners[candidate].out || samples.size() < 2 || !best ||
+        samples.size() >= m_runners[*best].samples_ns.size()) {
+        return samples;
+    }
+    const std::vector<std::int64_t>& of_leader = m_runners[*best].samples_ns;
+    const auto nb_shared = static_cast<std::ptrdiff_t>(samples.size());
+    const double drift =
+        static_cast<double>(median_of(of_leader)) /
+        static_cast<double>(std::max<std::int64_t>(median_of({of_leader.begin(), of_leader.begin() + nb_shared}), 1));
+    for (std::int64_t& sample_ns : samples) {
+        sample_ns = std::llround(static_cast<double>(sample_ns) * drift);
+    }
+    return samples;
+}
+
 double Race::error_of(std::size_t samples) const {
     double sum = 0;
     int count = 0;

@@ -90,6 +90,10 @@ class Race {
     [[nodiscard]] const std::vector<std::int64_t>& samples(std::size_t candidate) const {
         return m_runners[candidate].samples_ns;
     }
+    // The samples as they would compare with the survivors' median. A GPU that comes to its power limit slows down by a
+    // tenth within a race (seen): what was dropped before is moved by as much as the leader's samples have been since,
+    // else it would win by the rounds that it missed.
+    [[nodiscard]] std::vector<std::int64_t> comparable_samples(std::size_t candidate) const;
     // False if another survivor's median is within the noise of the leader's.
     [[nodiscard]] bool leader_is_clear() const;
 

@@ -43,7 +43,7 @@ class Trial {
     TrialReport finish() {
         for (std::size_t i = 0; i < m_report.outcomes.size(); ++i) {
             Outcome& outcome = m_report.outcomes[i];
-            outcome.samples_ns = m_race.samples(i);
+            outcome.samples_ns = m_race.comparable_samples(i);
             if (outcome.samples_ns.empty() && outcome.status == abi::k_success && outcome.not_run.empty()) {
                 outcome.not_run = m_race.is_left_to_its_family(i) ? "family" : "budget";
             }

@@ -72,6 +72,27 @@ TEST(Race, DropsACandidateThatALaterOneMakesHopeless) {
     EXPECT_EQ(samples_of(track.run(race), 0), 1U);
 }
 
+// A GPU reaches its power limit in mid-race: the survivors are then as slow as the one that was dropped seemed.
+TEST(Race, WhatWasDroppedDoesNotWinByTheSlowRoundsThatItMissed) {
+    const std::vector<double> true_ns{60'000, 67'000, 60'300};
+    constexpr std::size_t first_slow_round = 4;
+    Race race(true_ns.size(), {});
+    std::vector<std::size_t> taken(true_ns.size(), 0);
+    while (const auto step = race.next()) {
+        const std::size_t round = taken[step->candidate]++;
+        const double noise = round % 2 == 0 ? 0.99 : 1.01;
+        race.record(step->candidate, static_cast<std::int64_t>(true_ns[step->candidate] * noise *
+                                                               (round < first_slow_round ? 1 : 1.15)));
+    }
+    ASSERT_EQ(race.samples(1).size(), first_slow_round - 1);
+    ASSERT_GT(race.samples(0).size(), 2 * first_slow_round);
+    const std::int64_t leader_ns = median_of(race.samples(0));
+    EXPECT_LT(median_of(race.samples(1)), leader_ns);
+    EXPECT_GT(median_of(race.comparable_samples(1)), leader_ns * 11 / 10);
+    EXPECT_EQ(race.comparable_samples(0), race.samples(0));
+    EXPECT_EQ(race.comparable_samples(2), race.samples(2));
+}
+
 TEST(Race, DropsACandidateThatIsBehindOnceItHasEnoughSamples) {
     Race race(2, {});
     FakeTrack track({100'000, 150'000}, 0, 1);
