@@ -5,6 +5,7 @@
 # exhaustive search. What was done is kept in --state FOLDER, and the same command goes on there; results go to $OUT.
 #   --state FOLDER  default: selection-state in $OUT; give one that outlives the machine, to go on later
 #   --seconds N     begin nothing after so many seconds (default 500)
+#   --in-program    also as a program measures them, without cuDNN's second list, and then completed by `cudnn-tune tune`
 #   --more          then tune the problems with twice the batch, beside the entries of the others and without them (what
 #                   near entries save), and check the outputs of every candidate (policy `verify: all`: false alarms)
 set -uo pipefail
@@ -18,11 +19,13 @@ mkdir -p "$OUT" && OUT=$(cd "$OUT" && pwd)
 state=$OUT/selection-state
 seconds=500
 more=no
+in_program=no
 while [ $# -gt 0 ]; do
     case $1 in
         --state) state=$2 && shift ;;
         --seconds) seconds=$2 && shift ;;
         --more) more=yes ;;
+        --in-program) in_program=yes ;;
         *) echo "gpu-check-selection.sh: no option is called $1" >&2 && exit 2 ;;
     esac
     shift
@@ -51,8 +54,28 @@ tune() {
 for run in normal1 normal2 fast; do
     tune $run "${run%[12]}" "$shapes"
 done
+choices=()
+for run in normal1 normal2 fast; do choices+=(--cache "$run=$state/$run.jsonl"); done
+if [ $in_program = yes ] && [ "$(left)" -gt 5 ]; then
+    shim=$(dirname "$programs")/lib/libcudnn_tune.so
+    for run in program1 program2; do
+        # The problems of the tuned file, asked in a process that does not ask for the second list.
+        python3 -c 'import json, sys
+for line in open(sys.argv[1], encoding="utf-8"):
+    entry = json.loads(line)
+    if entry.get("rev") == 1:
+        print(entry["problem"], entry["api"], sep="\t")' "$state/normal1.jsonl" |
+            LD_PRELOAD=$shim CUDNN_TUNE_CACHE=$state/$run.jsonl CUDNN_TUNE_BUDGET=2,100000 timeout "$(left)" \
+                "$programs/cudnn-tune-replay" --cudnn "$cudnn" >"$OUT/$run.out" 2>&1 || status=$?
+        completed=completed${run#program}
+        cp "$state/$run.jsonl" "$state/$completed.jsonl"
+        "$programs/cudnn-tune" tune --cache "$state/$completed.jsonl" --cudnn "$cudnn" --budget 2 --time-limit "$(left)" \
+            >"$OUT/$completed.out" 2>&1 || status=$?
+        choices+=(--cache "$run=$state/$run.jsonl" --cache "$completed=$state/$completed.jsonl")
+    done
+fi
 [ "$(left)" -gt 5 ] && { "$programs/selection" "$shapes" --cudnn "$cudnn" --out "$state/selection.csv" --time-limit "$(left)" \
-    --cache "normal1=$state/normal1.jsonl" --cache "normal2=$state/normal2.jsonl" --cache "fast=$state/fast.jsonl" || status=$?; }
+    "${choices[@]}" || status=$?; }
 if [ $more = yes ]; then
     python3 - "$shapes" >"$state/doubled.csv" <<'EOF'
 import csv, sys
