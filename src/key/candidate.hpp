@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "abi/backend.hpp"
 #include "abi/cudnn.hpp"
 
 namespace cudnn_tune::key {
@@ -46,6 +47,12 @@ struct Candidate {
     bool operator==(const Candidate&) const = default;
 
     [[nodiscard]] bool measured() const { return time_ns >= 0; }
+    [[nodiscard]] bool is_of_second_list() const { return mode == abi::k_mode_b; }
+    void forget_time() {
+        time_ns = -1;
+        spread_ns = -1;
+        samples = 0;
+    }
 };
 
 }  // namespace cudnn_tune::key

@@ -54,7 +54,7 @@ struct Entry {
 };
 
 bool is_left_out_as_second(const key::Candidate& c, const Kept& kept) {
-    return c.mode == abi::k_mode_b && !kept.second_is_needed && std::holds_alternative<key::GraphChoice>(c.choice);
+    return c.is_of_second_list() && !kept.second_is_needed;
 }
 
 // Where nearly all have to be compiled.
@@ -172,7 +172,7 @@ std::vector<std::size_t> plan_trials(std::vector<key::Candidate>& candidates, co
         if (usable(candidate) && candidate.mode != abi::k_mode_fallback &&
             std::holds_alternative<key::GraphChoice>(candidate.choice)) {
             listed.insert(candidate.choice);
-            if (candidate.mode != abi::k_mode_b) {
+            if (!candidate.is_of_second_list()) {
                 kept.first_list.insert(candidate.choice);
             }
             if (!compiles_at_run_time(candidate)) {

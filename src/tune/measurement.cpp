@@ -115,7 +115,7 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
         return Error{ErrorCategory::gpu, "there is no stream to measure on"};
     }
     const std::int64_t begun_ns = tools.clock.monotonic_ns();
-    auto candidates = with_known_results(question.candidates(), known, tools.settings.mode == Mode::retune);
+    auto candidates = with_known_results(list_candidates(question, known), known, tools.settings.mode == Mode::retune);
     const std::int64_t listed_ns = tools.clock.monotonic_ns();
     if (candidates.empty()) {
         return Error{ErrorCategory::not_found, "the library lists no candidate"};
@@ -288,9 +288,10 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
     cache::Record record;
     record.key = question.key();
     record.revision = known ? known->revision + 1 : 1;
-    record.status = is_complete(candidates) && leader_is_clear && !question.misses_second_list()
-                        ? cache::RecordStatus::measured
-                        : cache::RecordStatus::provisional;
+    const bool misses_list =
+        question.misses_second_list() && std::ranges::none_of(candidates, &key::Candidate::is_of_second_list);
+    record.status = is_complete(candidates) && leader_is_clear && !misses_list ? cache::RecordStatus::measured
+                                                                               : cache::RecordStatus::provisional;
     record.candidates = std::move(candidates);
     record.denied = known ? known->denied : std::vector<key::Choice>();
     select::sort_by_preference(record);

@@ -9,14 +9,11 @@
 namespace cudnn_tune::tune {
 namespace {
 
-bool is_of(int mode, const key::Candidate& candidate) {
-    return candidate.mode == mode && std::holds_alternative<key::GraphChoice>(candidate.choice);
-}
-
 bool is_short(const std::vector<key::Candidate>& candidates) {
     std::vector<key::Candidate> first;
-    std::ranges::copy_if(candidates, std::back_inserter(first),
-                         [](const key::Candidate& candidate) { return is_of(abi::k_mode_instant, candidate); });
+    std::ranges::copy_if(candidates, std::back_inserter(first), [](const key::Candidate& candidate) {
+        return candidate.mode == abi::k_mode_instant && std::holds_alternative<key::GraphChoice>(candidate.choice);
+    });
     return select::nb_ready_made(first) < select::k_enough;
 }
 
@@ -42,8 +39,7 @@ bool Question::lacks_second_list(const cache::Record& record) const {
     const bool is_asked_for = m_second_list == SecondList::always ||
                               (m_second_list == SecondList::where_the_first_is_short && is_short(record.candidates));
     return is_asked_for && !record.candidates.empty() &&
-           std::ranges::none_of(record.candidates,
-                                [](const key::Candidate& candidate) { return is_of(abi::k_mode_b, candidate); });
+           std::ranges::none_of(record.candidates, &key::Candidate::is_of_second_list);
 }
 
 }  // namespace cudnn_tune::tune

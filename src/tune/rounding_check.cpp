@@ -171,9 +171,7 @@ class RoundingCheck {
         for (key::Candidate& candidate : m_candidates) {
             if (select::usable(candidate) && (rounding_of(candidate) & rounding) == rounding) {
                 withdrawn += candidate.measured() ? 1 : 0;
-                candidate.time_ns = -1;
-                candidate.spread_ns = -1;
-                candidate.samples = 0;
+                candidate.forget_time();
                 candidate.not_run = k_not_run_numerics;
             }
         }

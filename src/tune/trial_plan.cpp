@@ -42,12 +42,30 @@ cache::Record borrowed_record(const cache::Record& near, const key::KeyText& for
     record.key = for_key;
     // As one whose order is not to be found out anew from times.
     record.status = cache::RecordStatus::pinned;
-    for (key::Candidate& candidate : record.candidates) {
-        candidate.time_ns = -1;
-        candidate.spread_ns = -1;
-        candidate.samples = 0;
-    }
+    std::ranges::for_each(record.candidates, &key::Candidate::forget_time);
     return record;
+}
+
+std::vector<key::Candidate> list_candidates(Question& question, const cache::Record* known) {
+    std::vector<key::Candidate> candidates = question.candidates();
+    const auto is_graph = [](const key::Candidate& candidate) {
+        return std::holds_alternative<key::GraphChoice>(candidate.choice);
+    };
+    if (known == nullptr || known->status == cache::RecordStatus::retired ||
+        std::ranges::none_of(candidates, is_graph) ||
+        std::ranges::any_of(candidates, &key::Candidate::is_of_second_list)) {
+        return candidates;
+    }
+    for (key::Candidate candidate : known->candidates) {
+        if (candidate.is_of_second_list() && question.can_run(candidate)) {
+            candidate.status = abi::k_success;
+            candidate.build_ns = -1;
+            candidate.not_run.clear();
+            candidate.forget_time();
+            candidates.push_back(std::move(candidate));
+        }
+    }
+    return candidates;
 }
 
 std::vector<key::Candidate> with_known_results(std::vector<key::Candidate> candidates, const cache::Record* known,
@@ -91,9 +109,7 @@ void exclude(key::Candidate& candidate, const char* reason, const key::KeyText& 
     const auto environment = key::parse_environment(key.environment);
     const bool is_v9 = !environment || environment->cudnn_version >= 90000;
     candidate.status = is_v9 ? abi::k_v9_execution_failed : abi::k_v8_execution_failed;
-    candidate.time_ns = -1;
-    candidate.spread_ns = -1;
-    candidate.samples = 0;
+    candidate.forget_time();
     candidate.not_run = reason;
 }
 

@@ -37,6 +37,10 @@ inline constexpr const char* k_not_run_wrong = "wrong";  // its output was
 // The record of a near problem as an answer to this one. Its times were taken at another size: none is kept.
 [[nodiscard]] cache::Record borrowed_record(const cache::Record& near, const key::KeyText& for_key);
 
+// The question's candidates, and those of the second list that a record has: a program that completes what a worker
+// measured does not ask for that list, and must not lose it.
+[[nodiscard]] std::vector<key::Candidate> list_candidates(Question&, const cache::Record* known);
+
 // The library's candidates with what an earlier record knows of them: times and failures of an incomplete one
 // and what rounded too much (`anew`: not these), and what was excluded for good unless a person withdrew the record.
 [[nodiscard]] std::vector<key::Candidate> with_known_results(std::vector<key::Candidate>, const cache::Record* known,

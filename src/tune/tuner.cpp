@@ -295,9 +295,7 @@ void Tuner::mark_failed(const key::KeyText& key, const key::GraphChoice& choice,
     for (key::Candidate& candidate : marked.candidates) {
         if (candidate.choice == key::Choice(choice)) {
             candidate.status = status;
-            candidate.time_ns = -1;
-            candidate.spread_ns = -1;
-            candidate.samples = 0;
+            candidate.forget_time();
             candidate.not_run = "status";
         }
     }

@@ -20,7 +20,9 @@ class UpgradeQuestion final : public LegacyQuestion {
     [[nodiscard]] bool allows(const key::Candidate& candidate) const override {
         return LegacyQuestion::can_run(candidate) || select::numerics_allowed(m_problem, candidate, m_rules);
     }
-    [[nodiscard]] bool can_run(const key::Candidate&) const override { return true; }
+    [[nodiscard]] bool can_run(const key::Candidate& candidate) const override {
+        return LegacyQuestion::can_run(candidate) || may_be_upgraded();
+    }
     [[nodiscard]] bool lacks_candidates(const cache::Record&) const override;
     [[nodiscard]] std::vector<key::LegacyChoice> exact_choices(std::int64_t workspace_bytes) override;
     [[nodiscard]] Status take_workspace(measure::Scratch&, std::int64_t bytes) override;

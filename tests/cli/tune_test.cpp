@@ -78,8 +78,7 @@ TEST(Tune, AsksForTheSecondListToo) {
     EXPECT_EQ(tune({"--shapes", folder.path("shapes.csv"), "--cache", folder.path("c.jsonl")}, options)["measured"], 2);
     const auto log = test::read_sim_log(folder.path("calls"));
     EXPECT_EQ(test::count_lists(log, abi::k_mode_b), 2U);
-    EXPECT_THAT(testing::read_text(folder.path("c.jsonl")), HasSubstr("eng11_"))
-        << "which that list alone has";
+    EXPECT_THAT(testing::read_text(folder.path("c.jsonl")), HasSubstr("eng11_")) << "which that list alone has";
 }
 
 TEST(Tune, MeasuresShapesForBothApisAndNothingTwice) {

@@ -10,7 +10,10 @@
 namespace cudnn_tune::test {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -95,6 +98,26 @@ TEST_F(GraphMeasuring, AnEntryOfFewConfigurationsWaitsForTheSecondList) {
         EXPECT_EQ(effective_lines().at(0).status, "measured");
     }
     EXPECT_THAT(effective_lines().at(0).text, HasSubstr("eng11_k2=3"));
+}
+
+TEST_F(GraphMeasuring, AProgramThatCompletesAnEntryKeepsItsSecondList) {
+    for (const char* const mode : {"tune", "retune"}) {
+        environment = {{"CUDNN_TUNE_SECOND_LIST", "on"}, {"CUDNN_TUNE_BUDGET", "0,60"}};
+        run("graph9", {"list"});
+        ASSERT_EQ(effective_lines().at(0).status, "provisional");
+        environment = {{"CUDNN_TUNE_BUDGET", k_ample_budget}, {"CUDNN_TUNE_MODE", mode}};
+        const RunResult completed = run("graph9", {"list"});
+        EXPECT_EQ(completed.counter("measured"), 1) << mode;
+        EXPECT_EQ(count_lists(completed.log, abi::k_mode_b), 0U);
+        EXPECT_THAT(completed.log, Contains(AllOf(Field(&SimCall::function, "kernel"), Field(&SimCall::engine, 11))))
+            << "an engine of the second list";
+        EXPECT_EQ(effective_lines().at(0).status, "measured");
+        environment = {};
+        const RunResult after = run("graph9", {"mode=b", "list"});
+        EXPECT_EQ(after.counter("hits"), 1);
+        EXPECT_EQ(after.counter("measured"), 0);
+        std::filesystem::remove(cache_path());
+    }
 }
 
 // Effort `fast` does not, where the first list has enough; it takes longer than the first one.

@@ -94,6 +94,16 @@ TEST_F(Upgrade, OfAProgramLeavesTheSecondListToMeasuringOutsideOfIt) {
     EXPECT_EQ(run("legacy9", {"get=12"}).counter("measured"), 0);
 }
 
+TEST_F(Upgrade, AQuestionWhoseMemoryFitsNoPlanKeepsTheConfigurationsOfTheEntry) {
+    run("legacy9", {"get=12"});
+    const std::string choice = "eng1_k2=3";
+    ASSERT_THAT(effective_lines().at(0).text, HasSubstr(choice));
+    environment["CUDNN_TUNE_MODE"] = "retune";
+    EXPECT_EQ(run("legacy9", {"misalign=workspace", "findex=12,4096"}).counter("measured"), 1);
+    EXPECT_EQ(effective_lines().at(0).revision, 2);
+    EXPECT_THAT(effective_lines().at(0).text, HasSubstr(choice));
+}
+
 TEST_F(Upgrade, AsksOnceWhereTheLibraryListsNoConfiguration) {
     script.graph_lists["instant"] = {};
     run("legacy9", {"get=12"});

@@ -296,8 +296,8 @@ class Client {
         const std::size_t bytes = question.numbers[1];
         // Never freed, like the other buffers.
         abi::CuDevicePtr workspace = 0;
-        require(bytes == 0 || cuMemAlloc_v2(&workspace, bytes) == 0, "allocating a workspace");
-        void* const memory = std::bit_cast<void*>(workspace);
+        require(bytes == 0 || cuMemAlloc_v2(&workspace, bytes + sizeof(float)) == 0, "allocating a workspace");
+        void* const memory = bytes == 0 ? nullptr : placed("workspace", std::bit_cast<void*>(workspace));
         std::printf("buffers: %p %p %p workspace: %p\n", at.a, at.b, at.c, memory);
         return real(unless_null("handle", m_handle), unless_null("a", d.a), unless_null("a_data", at.a),
                     unless_null("b", d.b), unless_null("b_data", at.b), unless_null("conv", m_problem->convolution),
