@@ -18,7 +18,7 @@
 //   bench                 all configurations of the list are built and executed
 //   steps=N               the plan of the last step is executed N times with a fresh variant pack
 //   capture_while=N       a thread captures in a loop while this one lists N different problems
-//   threads=N,same|different
+//   threads=N,same|different|modes
 //   error                 cudnnGetLastErrorString
 //   check                 device, stream and capture mode of the thread
 // and those of interpreter.hpp.
@@ -308,7 +308,8 @@ class Client {
     std::unique_ptr<DeviceBuffer> m_workspace;
 };
 
-void list_in_threads(const Client& like, std::size_t count, bool same) {
+// `what`: "same" question, "different" problems, or "modes": one problem, of which every second thread asks for list B.
+void list_in_threads(const Client& like, std::size_t count, const std::string& what) {
     std::vector<std::string> answers(count);
     std::vector<std::thread> threads;
     std::atomic<std::size_t> ready{0};
@@ -318,7 +319,8 @@ void list_in_threads(const Client& like, std::size_t count, bool same) {
             Client client;
             client.options = like.options;
             client.with_handle = like.with_handle;
-            client.options.shape += same ? 0 : static_cast<int>(i);
+            client.options.shape += what == "different" ? static_cast<int>(i) : 0;
+            client.mode = what == "modes" && i % 2 == 1 ? abi::k_mode_b : abi::k_mode_instant;
             client.options.first_id = 1 + 100 * static_cast<std::int64_t>(i);
             ready.fetch_add(1);
             while (ready.load() < count) {
@@ -410,7 +412,7 @@ class GraphInterpreter final : public Interpreter {
             capture_while(std::stoi(value));
         } else if (name == "threads") {
             const std::vector<std::string> parts = split(value, ',');
-            list_in_threads(m_client, std::stoull(parts.at(0)), parts.at(1) == "same");
+            list_in_threads(m_client, std::stoull(parts.at(0)), parts.at(1));
         } else if (name == "stream") {
             m_client.use_stream(value);
         } else if (name == "begin") {
