@@ -147,7 +147,8 @@ Tuner::Reply Tuner::find_or_measure(Question& question, const measure::Driver* d
         return give_up(Counter::gpu_error);
     }
     const auto hopeless = m_hopeless.find(digest);
-    if (hopeless != m_hopeless.end() && question.offered_workspace_bytes() <= hopeless->second) {
+    if (hopeless != m_hopeless.end() && question.offered_workspace_bytes() <= hopeless->second.offered_bytes &&
+        question.second_list() <= hopeless->second.second_list) {
         return give_up(Counter::trial_failed);
     }
     if (capturing) {
@@ -198,8 +199,9 @@ Tuner::Reply Tuner::measure_and_publish(Question& question, const measure::Drive
     const std::int64_t took_ns = end_ns - start_ns;
     m_statistics.add(Counter::measuring_ns, took_ns);
     m_statistics.raise_to(Counter::overshoot_ns, end_ns - deadline_ns);
+    const Hopeless hopeless{question.offered_workspace_bytes(), question.second_list()};
     if (!record && has_answer) {
-        m_hopeless.insert_or_assign(question.key().digest(), question.offered_workspace_bytes());
+        m_hopeless.insert_or_assign(question.key().digest(), hopeless);
         return {};
     }
     if (!record) {
@@ -211,7 +213,7 @@ Tuner::Reply Tuner::measure_and_publish(Question& question, const measure::Drive
         if (record.error().category == ErrorCategory::busy) {
             return decline(Counter::trial_failed);
         }
-        m_hopeless.insert_or_assign(question.key().digest(), question.offered_workspace_bytes());
+        m_hopeless.insert_or_assign(question.key().digest(), hopeless);
         return decline(Counter::trial_failed);
     }
     m_statistics.add(Counter::measured);

@@ -68,9 +68,13 @@ class Tuner {
     // Null where nothing is measured. Guarded by m_slow_path.
     std::unique_ptr<cache::TrialMarks> m_marks;
     bool m_store_failed = false;  // guarded by m_slow_path
-    // What could not be measured in this process, with the workspace that was offered for it: a program that asks again
-    // at every step does not pay again. Guarded by m_slow_path.
-    std::unordered_map<Digest, std::int64_t> m_hopeless;
+    // What could not be measured in this process, with the workspace and the lists that were there for it: a program
+    // that asks again at every step does not pay again. Guarded by m_slow_path.
+    struct Hopeless {
+        std::int64_t offered_bytes;
+        SecondList second_list;
+    };
+    std::unordered_map<Digest, Hopeless> m_hopeless;
     // A forked child finds the slow path as the parent's threads left it: if one was in it, the child can never enter.
     enum class ChildState : std::uint8_t { parent, child_may_look_up, child_cut_off };
     std::atomic<ChildState> m_child_state{ChildState::parent};
