@@ -118,11 +118,6 @@ constexpr auto k_rules = [] {
 
 std::span<const PruningRule> pruning_rules() { return k_rules; }
 
-int nb_ready_made(const std::vector<key::Candidate>& candidates) {
-    return static_cast<int>(std::ranges::count_if(
-        candidates, [](const key::Candidate& c) { return usable(c) && !compiles_at_run_time(c); }));
-}
-
 bool math_type_allowed(abi::MathType descriptor, abi::MathType offered) {
     if (offered == descriptor) {
         return true;

@@ -58,9 +58,6 @@ struct PruningContext {
 // library's order. They are for the time that is left.
 [[nodiscard]] std::vector<std::size_t> left_out_by_rank(std::vector<key::Candidate>& candidates);
 
-// How many of the candidates can be used and need no compiling at run time.
-[[nodiscard]] int nb_ready_made(const std::vector<key::Candidate>&);
-
 // True if a program whose convolution descriptor has math type `descriptor` may be given a result of type `offered`:
 // that type itself, or one that converts or rounds less.
 [[nodiscard]] bool math_type_allowed(abi::MathType descriptor, abi::MathType offered);

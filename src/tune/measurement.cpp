@@ -172,7 +172,23 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
     // The workspace of Find*Ex is the caller's; all others come out of the scratch memory.
     context.workspace_limit_bytes = std::min({offered_bytes, workspace_cap_bytes(tools.settings, driver),
                                               offered_bytes == INT64_MAX ? scratch.left_bytes() : INT64_MAX});
-    Trials trials = trials_of(candidates, context);
+    const bool begins_anew =
+        known == nullptr || known->status == cache::RecordStatus::retired || tools.settings.mode == Mode::retune;
+    const auto plan = [&] {
+        Trials planned = trials_of(candidates, context);
+        std::vector<std::size_t> unmeasured = planned.order;
+        unmeasured.insert(unmeasured.end(), planned.last_resorts.begin(), planned.last_resorts.end());
+        std::erase_if(unmeasured, [&](std::size_t index) { return candidates[index].measured(); });
+        const auto is_new = [&](std::size_t index) { return passed_over(*known, candidates[index].choice).empty(); };
+        if (begins_anew || std::ranges::any_of(unmeasured, is_new)) {
+            return planned;
+        }
+        for (const std::size_t index : unmeasured) {
+            candidates[index].not_run = passed_over(*known, candidates[index].choice);
+        }
+        return Trials{};
+    };
+    Trials trials = plan();
     const auto is_measured = [](const key::Candidate& candidate) { return candidate.measured(); };
     // What was measured before runs again if it is verified, or if its rounding is compared with that of something new.
     const bool is_compared = std::any_of(candidates.begin(), candidates.end(), is_measured) &&
@@ -196,12 +212,15 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
             break;
         }
         context.workspace_limit_bytes = largest_bytes > 0 ? largest_bytes / 2 : -1;
-        trials = largest_bytes > 0 ? trials_of(candidates, context) : Trials{};
+        trials = largest_bytes > 0 ? plan() : Trials{};
     }
     tell_memory_from_workspace(candidates, offered_bytes);
     const bool has_trials = !trials.order.empty() || !trials.last_resorts.empty();
     const bool only_verifies = !has_trials && verify != select::Verify::off;
-    if (!has_trials && !only_verifies && known && known->status != cache::RecordStatus::wanted &&
+    // What waited for the second list, which then held nothing new.
+    const bool is_settled = !has_trials && known && known->status == cache::RecordStatus::provisional &&
+                            !question.misses_second_list() && is_complete(candidates) && leader_is_clear_in(candidates);
+    if (!has_trials && !only_verifies && !is_settled && known && known->status != cache::RecordStatus::wanted &&
         !adds_to(*known, candidates)) {
         return Error{ErrorCategory::not_found, "nothing is left to measure"};
     }
@@ -229,7 +248,7 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
         }
         return report;
     };
-    bool leader_is_clear = known && known->status == cache::RecordStatus::measured;
+    bool leader_is_clear = is_settled || (known && known->status == cache::RecordStatus::measured);
     for (const std::vector<std::size_t>* const part : {&trials.order, &trials.last_resorts}) {
         if (part == &trials.last_resorts && std::any_of(candidates.begin(), candidates.end(), is_measured)) {
             for (const std::size_t index : trials.last_resorts) {
@@ -275,7 +294,7 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
     }
     tools.statistics.add(Counter::verified, verified->checked);
     tools.statistics.add(Counter::wrong, verified->wrong);
-    if (only_verifies && verified->wrong == 0 && *withdrawn == 0) {
+    if (only_verifies && !is_settled && verified->wrong == 0 && *withdrawn == 0) {
         return Error{ErrorCategory::not_found, "nothing is left to measure, and nothing is wrong"};
     }
     if (std::none_of(candidates.begin(), candidates.end(), is_measured)) {

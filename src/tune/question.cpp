@@ -4,17 +4,19 @@
 #include <algorithm>
 #include <iterator>
 
+#include "select/heuristic_order.hpp"
 #include "select/pruning.hpp"
 
 namespace cudnn_tune::tune {
 namespace {
 
+// Of the first list, what needs no compiling counts; also what failed since, so that a list and its record are alike.
 bool is_short(const std::vector<key::Candidate>& candidates) {
-    std::vector<key::Candidate> first;
-    std::ranges::copy_if(candidates, std::back_inserter(first), [](const key::Candidate& candidate) {
-        return candidate.mode == abi::k_mode_instant && std::holds_alternative<key::GraphChoice>(candidate.choice);
-    });
-    return select::nb_ready_made(first) < select::k_enough;
+    return std::ranges::count_if(candidates, [](const key::Candidate& candidate) {
+               return candidate.mode == abi::k_mode_instant &&
+                      std::holds_alternative<key::GraphChoice>(candidate.choice) &&
+                      !select::compiles_at_run_time(candidate);
+           }) < select::k_enough;
 }
 
 }  // namespace

@@ -47,6 +47,7 @@ class Question {
     [[nodiscard]] virtual std::vector<key::Candidate> candidates() = 0;
     // That candidates() may ask for the second list, too.
     void allow_second_list(SecondList which) { m_second_list = std::max(m_second_list, which); }
+    [[nodiscard]] SecondList second_list() const { return m_second_list; }
     // True if candidates() found few, and did not ask for the second list.
     [[nodiscard]] bool misses_second_list() const { return m_misses_second_list; }
     // False for a candidate whose rounding the program's descriptors do not allow.

@@ -97,6 +97,14 @@ std::vector<key::Candidate> with_known_results(std::vector<key::Candidate> candi
     return candidates;
 }
 
+std::string passed_over(const cache::Record& known, const key::Choice& choice) {
+    const auto found = std::ranges::find_if(known.candidates, [&](const key::Candidate& candidate) {
+        return candidate.choice == choice && (candidate.not_run == "rank" || candidate.not_run == "family" ||
+                                              candidate.not_run == k_not_run_hopeless);
+    });
+    return found != known.candidates.end() ? found->not_run : "";
+}
+
 bool adds_to(const cache::Record& known, const std::vector<key::Candidate>& candidates) {
     return std::any_of(candidates.begin(), candidates.end(), [&](const key::Candidate& candidate) {
         return std::none_of(known.candidates.begin(), known.candidates.end(), [&](const key::Candidate& k) {
@@ -189,6 +197,25 @@ std::vector<std::size_t> contenders(std::vector<key::Candidate>& candidates, std
                measure::RaceRules{}.hopeless_ratio * static_cast<double>(best_ns);
     });
     return indices;
+}
+
+bool leader_is_clear_in(const std::vector<key::Candidate>& candidates) {
+    const auto ran = [](const key::Candidate& candidate) {
+        return candidate.status == abi::k_success && candidate.measured();
+    };
+    const key::Candidate* fastest = nullptr;
+    for (const key::Candidate& candidate : candidates) {
+        if (ran(candidate) && (fastest == nullptr || candidate.time_ns < fastest->time_ns)) {
+            fastest = &candidate;
+        }
+    }
+    const auto noise_ns = [](const key::Candidate& candidate) {
+        return std::max<std::int64_t>(candidate.spread_ns, 0);
+    };
+    return fastest != nullptr && std::ranges::none_of(candidates, [&](const key::Candidate& other) {
+               return ran(other) && other.choice != fastest->choice &&
+                      other.time_ns - fastest->time_ns <= noise_ns(*fastest) + noise_ns(other);
+           });
 }
 
 bool is_complete(const std::vector<key::Candidate>& candidates) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "cache/record.hpp"
@@ -46,6 +47,10 @@ inline constexpr const char* k_not_run_wrong = "wrong";  // its output was
 [[nodiscard]] std::vector<key::Candidate> with_known_results(std::vector<key::Candidate>, const cache::Record* known,
                                                              bool anew);
 
+// Why a candidate of the record was not run though nothing kept it from running: its rank, its family, its history.
+// Measuring again what else the record has does not give it another turn. Empty: it ran, or was kept from running.
+[[nodiscard]] std::string passed_over(const cache::Record& known, const key::Choice&);
+
 // True if some of these are of a list that the record does not have, or new in one.
 [[nodiscard]] bool adds_to(const cache::Record& known, const std::vector<key::Candidate>&);
 
@@ -65,6 +70,9 @@ void tell_memory_from_workspace(std::vector<key::Candidate>&, std::int64_t offer
 // What may lead after the one that led was withdrawn: those that were dropped for being slower than that one, and
 // hardly sampled. Each choice once; where other lists have it, too, it is a duplicate again.
 [[nodiscard]] std::vector<std::size_t> contenders(std::vector<key::Candidate>&, std::int64_t workspace_bytes);
+
+// False if another one's time is within the noise of the fastest one's (as of a race: measure::Race).
+[[nodiscard]] bool leader_is_clear_in(const std::vector<key::Candidate>&);
 
 // True unless a usable candidate was left out for want of time or workspace.
 [[nodiscard]] bool is_complete(const std::vector<key::Candidate>&);
