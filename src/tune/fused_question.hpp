@@ -33,6 +33,8 @@ class FusedQuestion final : public Question {
         return std::holds_alternative<key::GraphChoice>(candidate.choice) || candidate.choice == key::Choice(m_choice);
     }
     [[nodiscard]] bool lacks_candidates(const cache::Record&) const override;
+    // Only programs ask this: a record of it would wait for ever.
+    [[nodiscard]] bool misses_second_list() const override { return false; }
     [[nodiscard]] std::vector<key::LegacyChoice> exact_choices(std::int64_t workspace_bytes) override {
         return m_trial ? m_algorithms.exact_choices(workspace_bytes) : std::vector<key::LegacyChoice>();
     }

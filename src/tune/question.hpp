@@ -48,8 +48,8 @@ class Question {
     // That candidates() may ask for the second list, too.
     void allow_second_list(SecondList which) { m_second_list = std::max(m_second_list, which); }
     [[nodiscard]] SecondList second_list() const { return m_second_list; }
-    // True if candidates() found few, and did not ask for the second list.
-    [[nodiscard]] bool misses_second_list() const { return m_misses_second_list; }
+    // True if candidates() found few, and did not ask for the second list: the record then waits for who does.
+    [[nodiscard]] virtual bool misses_second_list() const { return m_misses_second_list; }
     // False for a candidate whose rounding the program's descriptors do not allow.
     [[nodiscard]] virtual bool allows(const key::Candidate&) const { return true; }
     // False for a candidate of a record that is none of this question's: it is kept as it is.

@@ -49,6 +49,10 @@ TEST_F(UpgradeFused, IsMeasuredAtItsFirstCallAndRunsThePlanFromThenOn) {
 TEST_F(UpgradeFused, TheSecondListIsLeftToMeasuringOutsideOfTheProgram) {
     const std::vector<std::string> words{"get=1", "fused=relu", "fused=relu"};
     EXPECT_EQ(count_lists(run("legacy9", words).log, abi::k_mode_b), 0U);
+    for (const CacheLine& line : effective_lines()) {
+        const bool is_fused = line.problem.find(" | ") != std::string::npos;
+        EXPECT_EQ(line.status, is_fused ? "measured" : "provisional") << "nothing but a program asks a fused question";
+    }
     environment["CUDNN_TUNE_SECOND_LIST"] = "on";
     script.graph_lists["b"] = {{7, {}}};
     rule(7).time_us = 100;
