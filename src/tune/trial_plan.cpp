@@ -151,10 +151,10 @@ void apply_report(const measure::TrialReport& report, const std::vector<std::siz
         candidate.build_ns = outcome.build_ns;
         candidate.not_run = outcome.not_run;
         candidate.samples = static_cast<int>(outcome.samples_ns.size());
-        if (!outcome.samples_ns.empty()) {
-            candidate.time_ns = measure::median_of(outcome.samples_ns);
-            candidate.spread_ns = measure::spread_of(outcome.samples_ns);
-        }
+        // One that ran before may have failed now.
+        const bool has_run = !outcome.samples_ns.empty();
+        candidate.time_ns = has_run ? measure::median_of(outcome.samples_ns) : -1;
+        candidate.spread_ns = has_run ? measure::spread_of(outcome.samples_ns) : -1;
     }
     // A configuration that several lists hold ran once.
     for (key::Candidate& candidate : candidates) {

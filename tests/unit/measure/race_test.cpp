@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <random>
 
 namespace cudnn_tune::measure {
@@ -91,6 +93,41 @@ TEST(Race, WhatWasDroppedDoesNotWinByTheSlowRoundsThatItMissed) {
     EXPECT_GT(median_of(race.comparable_samples(1)), leader_ns * 11 / 10);
     EXPECT_EQ(race.comparable_samples(0), race.samples(0));
     EXPECT_EQ(race.comparable_samples(2), race.samples(2));
+}
+
+TEST(Race, WhatWasDroppedNeverWinsHoweverTheGpuDrifts) {
+    std::mt19937 random(1);
+    for (int i = 0; i < 300; ++i) {
+        const std::size_t size = 2 + random() % 8;
+        std::vector<double> true_ns;
+        for (std::size_t k = 0; k < size; ++k) {
+            true_ns.push_back(20'000 * (1 + std::uniform_real_distribution(0.0, 0.3)(random)));
+        }
+        Race race(size, {});
+        double drift = 1;
+        while (const auto step = race.next()) {
+            drift *= std::uniform_real_distribution(0.97, 1.05)(random);
+            race.record(step->candidate, std::llround(true_ns[step->candidate] * std::min(drift, 3.0) *
+                                                      std::uniform_real_distribution(0.9, 1.1)(random)));
+        }
+        std::size_t longest = 0;
+        for (std::size_t k = 0; k < size; ++k) {
+            longest = std::max(longest, race.samples(k).size());
+        }
+        std::int64_t leader_ns = std::numeric_limits<std::int64_t>::max();
+        for (std::size_t k = 0; k < size; ++k) {
+            if (race.samples(k).size() == longest) {
+                leader_ns = std::min(leader_ns, median_of(race.samples(k)));
+            }
+        }
+        for (std::size_t k = 0; k < size; ++k) {
+            const auto samples = race.comparable_samples(k);
+            ASSERT_EQ(samples.size(), race.samples(k).size());
+            if (samples.size() > 1 && samples.size() < longest) {
+                EXPECT_GE(median_of(samples), leader_ns) << i << " " << k;
+            }
+        }
+    }
 }
 
 TEST(Race, DropsACandidateThatIsBehindOnceItHasEnoughSamples) {

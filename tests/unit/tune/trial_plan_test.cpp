@@ -30,6 +30,33 @@ TEST(TrialPlan, ContendersAreThoseNearTheBestThatIsLeft) {
     EXPECT_THAT(contenders(none, 0), IsEmpty());
 }
 
+TEST(TrialPlan, TheLeaderIsClearIfNoOtherChoiceIsWithinTheNoise) {
+    std::vector<key::Candidate> candidates{candidate(1, 1000), candidate(2, 1030), candidate(1, 1000),
+                                           candidate(3, 900), candidate(4, -1)};
+    candidates[3].status = abi::k_v9_execution_failed;
+    EXPECT_TRUE(leader_is_clear_in(candidates));
+    candidates[0].spread_ns = 10;
+    candidates[1].spread_ns = 19;
+    EXPECT_TRUE(leader_is_clear_in(candidates));
+    candidates[1].spread_ns = 20;
+    EXPECT_FALSE(leader_is_clear_in(candidates));
+    EXPECT_FALSE(leader_is_clear_in({candidate(1, -1)}));
+}
+
+TEST(TrialPlan, WhatWasPassedOverIsNotNew) {
+    cache::Record known;
+    for (const char* const why : {"rank", "family", "hopeless", "budget", "memory", ""}) {
+        known.candidates.push_back(candidate(static_cast<std::int64_t>(known.candidates.size()), -1));
+        known.candidates.back().not_run = why;
+    }
+    std::vector<std::string> found;
+    for (const key::Candidate& each : known.candidates) {
+        found.push_back(passed_over(known, each.choice));
+    }
+    EXPECT_THAT(found, ElementsAre("rank", "family", "hopeless", "", "", ""));
+    EXPECT_EQ(passed_over(known, candidate(99, -1).choice), "");
+}
+
 TEST(TrialPlan, AContenderOfTwoListsRunsOnceAndBothGetItsTime) {
     std::vector<key::Candidate> candidates{candidate(1, 1000), candidate(1, 1000)};
     candidates[1].mode = abi::k_mode_b;
@@ -55,6 +82,7 @@ TEST(TrialPlan, WhatDidNotRunAgainKeepsItsTimeAndWhatFailedDoesNotCount) {
     EXPECT_EQ(candidates[0].time_ns, 700);
     EXPECT_EQ(candidates[1], candidate(2, 1100));
     EXPECT_EQ(candidates[2].status, abi::k_v9_execution_failed);
+    EXPECT_FALSE(candidates[2].measured());
 }
 
 TEST(TrialPlan, WhatRoundedTooMuchStaysSoUntilAllIsMeasuredAnew) {
