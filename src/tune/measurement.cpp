@@ -172,8 +172,9 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
     // The workspace of Find*Ex is the caller's; all others come out of the scratch memory.
     context.workspace_limit_bytes = std::min({offered_bytes, workspace_cap_bytes(tools.settings, driver),
                                               offered_bytes == INT64_MAX ? scratch.left_bytes() : INT64_MAX});
-    const bool begins_anew =
-        known == nullptr || known->status == cache::RecordStatus::retired || tools.settings.mode == Mode::retune;
+    const auto is_measured = [](const key::Candidate& candidate) { return candidate.measured(); };
+    const bool begins_anew = known == nullptr || known->status == cache::RecordStatus::retired ||
+                             tools.settings.mode == Mode::retune || std::ranges::none_of(candidates, is_measured);
     const auto plan = [&] {
         Trials planned = trials_of(candidates, context);
         std::vector<std::size_t> unmeasured = planned.order;
@@ -189,7 +190,6 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
         return Trials{};
     };
     Trials trials = plan();
-    const auto is_measured = [](const key::Candidate& candidate) { return candidate.measured(); };
     // What was measured before runs again if it is verified, or if its rounding is compared with that of something new.
     const bool is_compared = std::any_of(candidates.begin(), candidates.end(), is_measured) &&
                              !question.exact_choices(context.workspace_limit_bytes).empty();
@@ -218,8 +218,9 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
     const bool has_trials = !trials.order.empty() || !trials.last_resorts.empty();
     const bool only_verifies = !has_trials && verify != select::Verify::off;
     // What waited for the second list, which then held nothing new.
-    const bool is_settled = !has_trials && known && known->status == cache::RecordStatus::provisional &&
-                            !question.misses_second_list() && is_complete(candidates) && leader_is_clear_in(candidates);
+    const bool is_settled = !has_trials && question.second_list() != SecondList::never && known &&
+                            known->status == cache::RecordStatus::provisional && is_complete(candidates) &&
+                            leader_is_clear_in(candidates);
     if (!has_trials && !only_verifies && !is_settled && known && known->status != cache::RecordStatus::wanted &&
         !adds_to(*known, candidates)) {
         return Error{ErrorCategory::not_found, "nothing is left to measure"};
