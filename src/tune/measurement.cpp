@@ -175,21 +175,8 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
     const auto is_measured = [](const key::Candidate& candidate) { return candidate.measured(); };
     const bool begins_anew = known == nullptr || known->status == cache::RecordStatus::retired ||
                              tools.settings.mode == Mode::retune || std::ranges::none_of(candidates, is_measured);
-    const auto plan = [&] {
-        Trials planned = trials_of(candidates, context);
-        std::vector<std::size_t> unmeasured = planned.order;
-        unmeasured.insert(unmeasured.end(), planned.last_resorts.begin(), planned.last_resorts.end());
-        std::erase_if(unmeasured, [&](std::size_t index) { return candidates[index].measured(); });
-        const auto is_new = [&](std::size_t index) { return passed_over(*known, candidates[index].choice).empty(); };
-        if (begins_anew || std::ranges::any_of(unmeasured, is_new)) {
-            return planned;
-        }
-        for (const std::size_t index : unmeasured) {
-            candidates[index].not_run = passed_over(*known, candidates[index].choice);
-        }
-        return Trials{};
-    };
-    Trials trials = plan();
+    const cache::Record* const earlier = begins_anew ? nullptr : known;
+    Trials trials = trials_of(candidates, context, earlier);
     // What was measured before runs again if it is verified, or if its rounding is compared with that of something new.
     const bool is_compared = std::any_of(candidates.begin(), candidates.end(), is_measured) &&
                              !question.exact_choices(context.workspace_limit_bytes).empty();
@@ -212,7 +199,7 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
             break;
         }
         context.workspace_limit_bytes = largest_bytes > 0 ? largest_bytes / 2 : -1;
-        trials = largest_bytes > 0 ? plan() : Trials{};
+        trials = largest_bytes > 0 ? trials_of(candidates, context, earlier) : Trials{};
     }
     tell_memory_from_workspace(candidates, offered_bytes);
     const bool has_trials = !trials.order.empty() || !trials.last_resorts.empty();

@@ -97,14 +97,6 @@ std::vector<key::Candidate> with_known_results(std::vector<key::Candidate> candi
     return candidates;
 }
 
-std::string passed_over(const cache::Record& known, const key::Choice& choice) {
-    const auto found = std::ranges::find_if(known.candidates, [&](const key::Candidate& candidate) {
-        return candidate.choice == choice && (candidate.not_run == "rank" || candidate.not_run == "family" ||
-                                              candidate.not_run == k_not_run_hopeless);
-    });
-    return found != known.candidates.end() ? found->not_run : "";
-}
-
 bool adds_to(const cache::Record& known, const std::vector<key::Candidate>& candidates) {
     return std::any_of(candidates.begin(), candidates.end(), [&](const key::Candidate& candidate) {
         return std::none_of(known.candidates.begin(), known.candidates.end(), [&](const key::Candidate& k) {

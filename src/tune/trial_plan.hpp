@@ -4,7 +4,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "cache/record.hpp"
@@ -46,10 +45,6 @@ inline constexpr const char* k_not_run_wrong = "wrong";  // its output was
 // and what rounded too much (`anew`: not these), and what was excluded for good unless a person withdrew the record.
 [[nodiscard]] std::vector<key::Candidate> with_known_results(std::vector<key::Candidate>, const cache::Record* known,
                                                              bool anew);
-
-// Why a candidate of the record was not run though nothing kept it from running: its rank, its family, its history.
-// Measuring again what else the record has does not give it another turn. Empty: it ran, or was kept from running.
-[[nodiscard]] std::string passed_over(const cache::Record& known, const key::Choice&);
 
 // True if some of these are of a list that the record does not have, or new in one.
 [[nodiscard]] bool adds_to(const cache::Record& known, const std::vector<key::Candidate>&);

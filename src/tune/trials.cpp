@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "select/heuristic_order.hpp"
+#include "tune/trial_plan.hpp"
 
 namespace cudnn_tune::tune {
 namespace {
@@ -29,9 +30,17 @@ std::vector<std::size_t> contenders_again(std::vector<std::size_t> known,
     return known;
 }
 
-}  // namespace
+// Why a candidate of the record was not run though nothing kept it from running: its rank, its family, its history.
+// Empty: it ran, or was kept from running, or is not in the record.
+std::string passed_over(const cache::Record& record, const key::Choice& choice) {
+    const auto found = std::ranges::find_if(record.candidates, [&](const key::Candidate& candidate) {
+        return candidate.choice == choice && (candidate.not_run == "rank" || candidate.not_run == "family" ||
+                                              candidate.not_run == k_not_run_hopeless);
+    });
+    return found != record.candidates.end() ? found->not_run : "";
+}
 
-Trials trials_of(std::vector<key::Candidate>& candidates, const select::PruningContext& context) {
+Trials all_trials_of(std::vector<key::Candidate>& candidates, const select::PruningContext& context) {
     Trials trials;
     const auto is_measured = [&](std::size_t index) { return candidates[index].measured(); };
     trials.order = select::plan_trials(candidates, context);
@@ -56,6 +65,27 @@ Trials trials_of(std::vector<key::Candidate>& candidates, const select::PruningC
         std::erase_if(trials.order, is_hopeless);
     }
     return trials;
+}
+
+}  // namespace
+
+Trials trials_of(std::vector<key::Candidate>& candidates, const select::PruningContext& context,
+                 const cache::Record* earlier) {
+    Trials trials = all_trials_of(candidates, context);
+    if (earlier == nullptr) {
+        return trials;
+    }
+    std::vector<std::size_t> unmeasured = trials.order;
+    unmeasured.insert(unmeasured.end(), trials.last_resorts.begin(), trials.last_resorts.end());
+    std::erase_if(unmeasured, [&](std::size_t index) { return candidates[index].measured(); });
+    if (std::ranges::any_of(
+            unmeasured, [&](std::size_t index) { return passed_over(*earlier, candidates[index].choice).empty(); })) {
+        return trials;
+    }
+    for (const std::size_t index : unmeasured) {
+        candidates[index].not_run = passed_over(*earlier, candidates[index].choice);
+    }
+    return {};
 }
 
 }  // namespace cudnn_tune::tune

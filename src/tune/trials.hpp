@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "key/candidate.hpp"
+#include "cache/record.hpp"
 #include "select/pruning.hpp"
 
 namespace cudnn_tune::tune {
@@ -16,7 +16,9 @@ struct Trials {
     std::vector<std::size_t> last_resorts;  // hopeless ones: they run only if nothing else does
 };
 
-// Also marks, as select::plan_trials(), why the others do not run.
-[[nodiscard]] Trials trials_of(std::vector<key::Candidate>&, const select::PruningContext&);
+// Also marks, as select::plan_trials(), why the others do not run. What `earlier` passed over, though nothing kept it
+// from running, gets another turn only beside something new: else each process would go on exploring. Null: all is new.
+[[nodiscard]] Trials trials_of(std::vector<key::Candidate>&, const select::PruningContext&,
+                               const cache::Record* earlier = nullptr);
 
 }  // namespace cudnn_tune::tune

@@ -43,20 +43,6 @@ TEST(TrialPlan, TheLeaderIsClearIfNoOtherChoiceIsWithinTheNoise) {
     EXPECT_FALSE(leader_is_clear_in({candidate(1, -1)}));
 }
 
-TEST(TrialPlan, WhatWasPassedOverIsNotNew) {
-    cache::Record known;
-    for (const char* const why : {"rank", "family", "hopeless", "budget", "memory", ""}) {
-        known.candidates.push_back(candidate(static_cast<std::int64_t>(known.candidates.size()), -1));
-        known.candidates.back().not_run = why;
-    }
-    std::vector<std::string> found;
-    for (const key::Candidate& each : known.candidates) {
-        found.push_back(passed_over(known, each.choice));
-    }
-    EXPECT_THAT(found, ElementsAre("rank", "family", "hopeless", "", "", ""));
-    EXPECT_EQ(passed_over(known, candidate(99, -1).choice), "");
-}
-
 TEST(TrialPlan, AContenderOfTwoListsRunsOnceAndBothGetItsTime) {
     std::vector<key::Candidate> candidates{candidate(1, 1000), candidate(1, 1000)};
     candidates[1].mode = abi::k_mode_b;

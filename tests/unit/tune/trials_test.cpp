@@ -42,6 +42,19 @@ TEST(Trials, NothingRunsAgainWhereNothingIsNew) {
     EXPECT_THAT(trials_of(known, {}).order, IsEmpty());
 }
 
+TEST(Trials, WhatWasPassedOverGetsAnotherTurnOnlyBesideSomethingNew) {
+    cache::Record earlier;
+    earlier.candidates = candidates({1000, -1, -1});
+    earlier.candidates[1].not_run = "family";
+    earlier.candidates[2].not_run = "rank";
+    auto listed = candidates({1000, -1, -1});
+    EXPECT_THAT(trials_of(listed, {}, &earlier).order, IsEmpty());
+    EXPECT_EQ(listed[1].not_run, "family");
+    EXPECT_EQ(listed[2].not_run, "rank");
+    auto longer = candidates({1000, -1, -1, -1});
+    EXPECT_THAT(trials_of(longer, {}, &earlier).order, ElementsAre(1, 2, 3, 0));
+}
+
 TEST(Trials, WhatRankKeptOutRunsAgainToo) {
     auto known = candidates({1000, 1000, 1000, -1});
     known[0].workspace_bytes = 8;
