@@ -10,10 +10,7 @@
 namespace cudnn_tune::test {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -53,82 +50,6 @@ TEST_F(GraphMeasuring, TriesEachConfigurationOfAllListsOnce) {
     const std::set<std::string> each(built.begin(), built.end());
     EXPECT_EQ(built.size(), each.size()) << "a configuration that two lists have was built twice";
     EXPECT_THAT(each, ::testing::IsSupersetOf({"70:2=1,18=0", "70:2=2,18=1", "34:2=0,14=1", "14:", "11:2=3,12=1"}));
-}
-
-// cuDNN captures CUDA graphs inside that call. Meanwhile every other thread that waits for the whole device gets an
-// error or crashes.
-TEST_F(GraphMeasuring, AsksForTheSecondListOnlyWhereTheProgramDoes) {
-    for (const char* const effort : {"normal", "exhaustive"}) {
-        environment["CUDNN_TUNE_EFFORT"] = effort;
-        const RunResult plain = run("graph9", {"list", "mode=fallback", "list"});
-        EXPECT_EQ(plain.counter("measured"), 1);
-        EXPECT_EQ(count_lists(plain.log, abi::k_mode_b), 0U) << effort;
-        EXPECT_EQ(effective_lines().at(0).status, "measured") << "there is enough to choose from";
-        EXPECT_EQ(count_lists(run("graph9", {"kind=relu", "list"}).log, abi::k_mode_b), 0U) << effort;
-        const RunResult asking = run("graph9", {"list", "mode=b", "list", "list"});
-        EXPECT_EQ(asking.counter("measured"), 1);
-        EXPECT_EQ(asking.counter("hits"), 2);
-        EXPECT_EQ(count_lists(asking.log, abi::k_mode_b), 3U) << "the program's two, and ours";
-        EXPECT_EQ(listed(asking, 2), listed(asking, 1));
-        const RunResult after = run("graph9", {"list", "mode=b", "list"});
-        EXPECT_EQ(after.counter("hits"), 2);
-        EXPECT_EQ(listed(after, 1), listed(asking, 1));
-        std::filesystem::remove(cache_path());
-    }
-}
-
-TEST_F(GraphMeasuring, OfFastAsksForTheSecondListOnlyWhereTheProgramDoes) {
-    environment["CUDNN_TUNE_EFFORT"] = "fast";
-    EXPECT_EQ(count_lists(run("graph9", {"list", "kind=relu", "list"}).log, abi::k_mode_b), 0U);
-    EXPECT_EQ(count_lists(run("graph9", {"mode=b", "list"}).log, abi::k_mode_b), 2U);
-}
-
-TEST_F(GraphMeasuring, AnEntryOfFewConfigurationsWaitsForTheSecondList) {
-    script.graph_lists["instant"].resize(3);
-    for (int i = 0; i < 2; ++i) {
-        const RunResult asked = run("graph9", {"list"});
-        EXPECT_EQ(asked.counter("measured"), i == 0 ? 1 : 0);
-        EXPECT_EQ(effective_lines().at(0).status, "provisional");
-    }
-    environment["CUDNN_TUNE_SECOND_LIST"] = "on";
-    for (int i = 0; i < 2; ++i) {
-        const RunResult asked = run("graph9", {"list"});
-        EXPECT_EQ(asked.counter("measured"), i == 0 ? 1 : 0);
-        EXPECT_EQ(count_lists(asked.log, abi::k_mode_b), i == 0 ? 1U : 0U);
-        EXPECT_EQ(effective_lines().at(0).status, "measured");
-    }
-    EXPECT_THAT(effective_lines().at(0).text, HasSubstr("eng11_k2=3"));
-}
-
-TEST_F(GraphMeasuring, AProgramThatCompletesAnEntryKeepsItsSecondList) {
-    for (const char* const mode : {"tune", "retune"}) {
-        environment = {{"CUDNN_TUNE_SECOND_LIST", "on"}, {"CUDNN_TUNE_BUDGET", "0,60"}};
-        run("graph9", {"list"});
-        ASSERT_EQ(effective_lines().at(0).status, "provisional");
-        environment = {{"CUDNN_TUNE_BUDGET", k_ample_budget}, {"CUDNN_TUNE_MODE", mode}};
-        const RunResult completed = run("graph9", {"list"});
-        EXPECT_EQ(completed.counter("measured"), 1) << mode;
-        EXPECT_EQ(count_lists(completed.log, abi::k_mode_b), 0U);
-        EXPECT_THAT(completed.log, Contains(AllOf(Field(&SimCall::function, "kernel"), Field(&SimCall::engine, 11))))
-            << "an engine of the second list";
-        EXPECT_EQ(effective_lines().at(0).status, "measured");
-        environment = {};
-        const RunResult after = run("graph9", {"mode=b", "list"});
-        EXPECT_EQ(after.counter("hits"), 1);
-        EXPECT_EQ(after.counter("measured"), 0);
-        std::filesystem::remove(cache_path());
-    }
-}
-
-// Effort `fast` does not, where the first list has enough; it takes longer than the first one.
-TEST_F(GraphMeasuring, OfFastAsksForTheSecondListWhereTheFirstIsShort) {
-    environment["CUDNN_TUNE_SECOND_LIST"] = "on";
-    environment["CUDNN_TUNE_EFFORT"] = "fast";
-    EXPECT_EQ(count_lists(run("graph9", {"list"}).log, abi::k_mode_b), 0U);
-    EXPECT_EQ(run("graph9", {"list"}).counter("measured"), 0);
-    script.graph_lists["instant"].resize(3);
-    EXPECT_EQ(count_lists(run("graph9", {"shape=1", "list"}).log, abi::k_mode_b), 1U);
-    EXPECT_EQ(run("graph9", {"shape=1", "list"}).counter("measured"), 0);
 }
 
 TEST_F(GraphMeasuring, RunsOnTheHandlesStream) {

@@ -14,9 +14,9 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class SecondListOf : public GraphTest {
+class SecondList : public GraphTest {
   protected:
-    SecondListOf() {
+    SecondList() {
         // Like the others of its engine in all but time.
         script.graph_lists["b"].push_back({70, {{2, 3}, {18, 1}}});
         best().time_us = 100;
@@ -43,16 +43,70 @@ class SecondListOf : public GraphTest {
     }
 };
 
-class SecondList : public SecondListOf {};
+// cuDNN captures CUDA graphs inside that call. Meanwhile every other thread that waits for the whole device gets an
+// error or crashes.
+TEST_F(SecondList, IsAskedForOnlyWhereTheProgramDoes) {
+    for (const char* const effort : {"normal", "exhaustive"}) {
+        environment["CUDNN_TUNE_EFFORT"] = effort;
+        const RunResult plain = run("graph9", {"list", "mode=fallback", "list"});
+        EXPECT_EQ(plain.counter("measured"), 1);
+        EXPECT_EQ(count_lists(plain.log, abi::k_mode_b), 0U) << effort;
+        EXPECT_EQ(effective_lines().at(0).status, "measured") << "there is enough to choose from";
+        EXPECT_EQ(count_lists(run("graph9", {"kind=relu", "list"}).log, abi::k_mode_b), 0U) << effort;
+        const RunResult asking = run("graph9", {"list", "mode=b", "list", "list"});
+        EXPECT_EQ(asking.counter("measured"), 1);
+        EXPECT_EQ(asking.counter("hits"), 2);
+        EXPECT_EQ(count_lists(asking.log, abi::k_mode_b), 3U) << "the program's two, and ours";
+        EXPECT_EQ(listed(asking, 2), listed(asking, 1));
+        const RunResult after = run("graph9", {"list", "mode=b", "list"});
+        EXPECT_EQ(after.counter("hits"), 2);
+        EXPECT_EQ(listed(after, 1), listed(asking, 1));
+        std::filesystem::remove(cache_path());
+    }
+}
+
+TEST_F(SecondList, IsAskedForOnlyWhereTheProgramDoesWithEffortFast) {
+    environment["CUDNN_TUNE_EFFORT"] = "fast";
+    EXPECT_EQ(count_lists(run("graph9", {"list", "kind=relu", "list"}).log, abi::k_mode_b), 0U);
+    EXPECT_EQ(count_lists(run("graph9", {"mode=b", "list"}).log, abi::k_mode_b), 2U);
+}
+
+TEST_F(SecondList, IsWaitedForByAnEntryOfFewConfigurations) {
+    script.graph_lists["instant"].resize(3);
+    for (int i = 0; i < 2; ++i) {
+        const RunResult asked = run("graph9", {"list"});
+        EXPECT_EQ(asked.counter("measured"), i == 0 ? 1 : 0);
+        EXPECT_EQ(effective_lines().at(0).status, "provisional");
+    }
+    environment["CUDNN_TUNE_SECOND_LIST"] = "on";
+    for (int i = 0; i < 2; ++i) {
+        const RunResult asked = run("graph9", {"list"});
+        EXPECT_EQ(asked.counter("measured"), i == 0 ? 1 : 0);
+        EXPECT_EQ(count_lists(asked.log, abi::k_mode_b), i == 0 ? 1U : 0U);
+        EXPECT_EQ(effective_lines().at(0).status, "measured");
+    }
+    EXPECT_THAT(effective_lines().at(0).text, HasSubstr("eng11_k2=3"));
+}
+
+// Effort `fast` does not, where the first list has enough; it takes longer than the first one.
+TEST_F(SecondList, IsAskedForByEffortFastWhereTheFirstIsShort) {
+    environment["CUDNN_TUNE_SECOND_LIST"] = "on";
+    environment["CUDNN_TUNE_EFFORT"] = "fast";
+    EXPECT_EQ(count_lists(run("graph9", {"list"}).log, abi::k_mode_b), 0U);
+    EXPECT_EQ(run("graph9", {"list"}).counter("measured"), 0);
+    script.graph_lists["instant"].resize(3);
+    EXPECT_EQ(count_lists(run("graph9", {"shape=1", "list"}).log, abi::k_mode_b), 1U);
+    EXPECT_EQ(run("graph9", {"shape=1", "list"}).counter("measured"), 0);
+}
 
 TEST_F(SecondList, OfAnEntryStaysWhenAProgramWithoutItCompletesTheEntry) {
     ask_for_it(true);
-    environment["CUDNN_TUNE_BUDGET"] = "0.009,600";
+    environment["CUDNN_TUNE_BUDGET"] = "0,60";
     ASSERT_EQ(run("graph9", {"list"}).counter("measured"), 1);
     const std::string part = effective_lines().at(0).text;
     ASSERT_THAT(part, HasSubstr("budget"));
     ASSERT_THAT(part, HasSubstr("eng70_k2=3_k18=1"));
-    environment.erase("CUDNN_TUNE_BUDGET");
+    environment["CUDNN_TUNE_BUDGET"] = k_ample_budget;
     const RunResult completed = run_without_it({"list"});
     EXPECT_EQ(completed.counter("measured"), 1);
     EXPECT_TRUE(is_best_first(completed.line("list")));
