@@ -100,10 +100,9 @@ std::optional<key::Candidate> read_configuration(const RealCudnn& real, abi::Bac
     return candidate;
 }
 
-}  // namespace
-
-std::vector<key::Candidate> list_configurations(const RealCudnn& real, const GraphTarget& target, int mode) {
-    const OwnDescriptor heuristics(real, abi::k_engineheur_descriptor);
+// A finalized question of our own; empty if the library refuses it.
+OwnDescriptor ask(const RealCudnn& real, const GraphTarget& target, int mode) {
+    OwnDescriptor heuristics(real, abi::k_engineheur_descriptor);
     if (!heuristics ||
         set_one(real, heuristics.get(), abi::k_engineheur_operation_graph, abi::k_type_backend_descriptor,
                 target.graph) != abi::k_success ||
@@ -117,9 +116,19 @@ std::vector<key::Candidate> list_configurations(const RealCudnn& real, const Gra
         real.backend_finalize(heuristics.get()) != abi::k_success) {
         return {};
     }
+    return heuristics;
+}
+
+}  // namespace
+
+std::vector<key::Candidate> list_configurations(const RealCudnn& real, const GraphTarget& target, int mode) {
+    const bool is_asked = target.heuristics != nullptr && target.heuristics_mode == mode;
+    const OwnDescriptor own = is_asked ? OwnDescriptor() : ask(real, target, mode);
+    const abi::BackendDescriptor heuristics = is_asked ? target.heuristics : own.get();
     std::int64_t count = 0;
-    if (real.backend_get(heuristics.get(), abi::k_engineheur_results, abi::k_type_backend_descriptor, 0, &count,
-                         nullptr) != abi::k_success ||
+    if (heuristics == nullptr ||
+        real.backend_get(heuristics, abi::k_engineheur_results, abi::k_type_backend_descriptor, 0, &count, nullptr) !=
+            abi::k_success ||
         count <= 0) {
         return {};
     }
@@ -129,7 +138,7 @@ std::vector<key::Candidate> list_configurations(const RealCudnn& real, const Gra
         owned.emplace_back(real, abi::k_enginecfg_descriptor);
         pointers.push_back(owned.back().get());
     }
-    if (real.backend_get(heuristics.get(), abi::k_engineheur_results, abi::k_type_backend_descriptor, count, &count,
+    if (real.backend_get(heuristics, abi::k_engineheur_results, abi::k_type_backend_descriptor, count, &count,
                          pointers.data()) != abi::k_success) {
         return {};
     }

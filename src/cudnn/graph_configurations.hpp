@@ -10,11 +10,14 @@
 
 namespace cudnn_tune::cudnn {
 
-// What an engine of the caller's graph needs. The descriptors are the caller's and only get read.
+// What an engine and a list of the caller's graph need. The descriptors are the caller's and only get read.
 struct GraphTarget {
     abi::BackendDescriptor graph = nullptr;
     abi::BackendDescriptor device_properties = nullptr;  // must be set on every engine if the caller uses one
     std::int64_t sm_count_target = -1;                   // likewise; -1: not set
+    // The caller's finalized question of `heuristics_mode`, if there is one: it has that list, which is not made again.
+    abi::BackendDescriptor heuristics = nullptr;
+    int heuristics_mode = -1;
 };
 
 // The list of one mode, in its order, with notes and workspace. Empty if the library refuses or has none (both legal).

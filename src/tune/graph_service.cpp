@@ -61,6 +61,8 @@ bool GraphService::results(const CudnnLibrary& given, abi::BackendDescriptor heu
     target.graph = problem->graph->address;
     target.device_properties = problem->device_properties != nullptr ? problem->device_properties->address : nullptr;
     target.sm_count_target = problem->part.sm_count_target;
+    target.heuristics = heuristics;
+    target.heuristics_mode = problem->mode;
 
     key::KeyText text{key::to_text(problem->problem), key::to_text(key::ApiPart(problem->part)), place->environment};
     Key key{text.digest(), library->index, 0};
