@@ -136,8 +136,8 @@ void add_tune(CLI::App& app) {
     const auto options = std::make_shared<Options>();
     CLI::App* const command = app.add_subcommand("tune", "Measure problems outside of any job, on all GPUs");
     command->footer(
-        "Without --shapes or --like: what the cache file waits for (met in mode record, or when a job's time\n"
-        "for measuring was spent). The largest expected saving comes first.\n"
+        "Without --shapes or --like: what the cache file waits for (met in mode record, when a job's time\n"
+        "for measuring was spent, or with few candidates in a job). The largest expected saving comes first.\n"
         "Ctrl-C keeps what was measured; the same command then goes on with the rest. Exit status: 0, also if some\n"
         "problems cannot be measured; 1 if none can; 130 after Ctrl-C.\n"
         "Example: cudnn-tune tune --cache ~/.cache/cudnn-tune.jsonl --effort exhaustive --time-limit 600");
