@@ -107,7 +107,8 @@ Tuner::Reply Tuner::find_or_measure(Question& question, const measure::Driver* d
     }
     // What a person has pinned stays until it is unpinned.
     const bool is_pinned = known && known->status == cache::RecordStatus::pinned;
-    const bool retune = m_settings.mode == Mode::retune && !is_pinned;
+    const bool may_measure = m_settings.mode == Mode::tune || m_settings.mode == Mode::retune;
+    const bool retune = m_settings.mode == Mode::retune && !is_pinned && !m_retuned.contains(digest);
     // Under a policy that verifies, what others measured is checked once a process: whether they did so is not known.
     const auto is_good_as_it_is = [&](const cache::Record& record) {
         return !needs_measuring(record, question) && (question.verify() == select::Verify::off || is_pinned);
@@ -129,7 +130,7 @@ Tuner::Reply Tuner::find_or_measure(Question& question, const measure::Driver* d
     } else if (m_settings.mode == Mode::record) {
         note_wanted(question, known);
     }
-    if (m_settings.mode != Mode::tune && !retune) {
+    if (!may_measure) {
         if (m_settings.mode == Mode::strict && !has_answer) {
             log_message(LogLevel::warn, "not in the cache: " + key.problem + " | " + key.api + " | " + key.environment);
         }
@@ -217,6 +218,9 @@ Tuner::Reply Tuner::measure_and_publish(Question& question, const measure::Drive
         return decline(Counter::trial_failed);
     }
     m_statistics.add(Counter::measured);
+    if (m_settings.mode == Mode::retune) {
+        m_retuned.insert(question.key().digest());
+    }
     record->tuning_ns = took_ns + (known ? known->tuning_ns : 0);
     m_near.add(*record);
     m_history.add(*record);

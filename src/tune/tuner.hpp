@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "cache/cache_table.hpp"
 #include "cache/trial_marks.hpp"
@@ -75,6 +76,9 @@ class Tuner {
         SecondList second_list;
     };
     std::unordered_map<Digest, Hopeless> m_hopeless;
+    // What mode `retune` has measured anew in this process: threads that wait for it need not do so again. Guarded by
+    // m_slow_path.
+    std::unordered_set<Digest> m_retuned;
     // A forked child finds the slow path as the parent's threads left it: if one was in it, the child can never enter.
     enum class ChildState : std::uint8_t { parent, child_may_look_up, child_cut_off };
     std::atomic<ChildState> m_child_state{ChildState::parent};

@@ -35,6 +35,20 @@ TEST_F(Processes, EightThreadsWithOneQuestionMeasureItOnce) {
     EXPECT_EQ(cache_lines().size(), 2U);
 }
 
+TEST_F(Processes, EightThreadsWithOneQuestionMeasureItAnewOnce) {
+    environment["CUDNN_TUNE_MODE"] = "retune";
+    for (const bool is_graph : {false, true}) {
+        const std::vector<std::string> words =
+            is_graph ? std::vector<std::string>{"shape=9", "list", "shape=0", "threads=8,same"}
+                     : std::vector<std::string>{"shape=9", "get=8", "shape=0", "threads=8,same,get,8"};
+        for (int i = 0; i < 2; ++i) {
+            const RunResult asked = run(is_graph ? "graph9" : "legacy9", words);
+            EXPECT_EQ(asked.counter("measured"), 2);
+            EXPECT_EQ(asked.counter("hits"), 7);
+        }
+    }
+}
+
 TEST_F(Processes, EightThreadsWithQuestionsOfTheirOwnMeasureEach) {
     const RunResult cold = run("legacy9", {"shape=9", "get=8", "shape=0", "threads=8,different,get,8"});
     EXPECT_EQ(cold.child.exit_code, 0) << testing::describe(cold.child);
