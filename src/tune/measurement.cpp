@@ -298,8 +298,7 @@ Result<cache::Record> measure_question(const MeasurementTools& tools, Question& 
     const bool misses_list =
         question.misses_second_list() && std::ranges::none_of(candidates, &key::Candidate::is_of_second_list);
     if (misses_list) {
-        log_message(LogLevel::info,
-                    "few configurations; cudnn-tune tune tries cuDNN's second list, too: " + question.key().problem);
+        log_debug("few configurations; cudnn-tune tune tries cuDNN's second list, too: " + question.key().problem);
     }
     record.status = is_complete(candidates) && leader_is_clear && !misses_list ? cache::RecordStatus::measured
                                                                                : cache::RecordStatus::provisional;

@@ -50,6 +50,9 @@ Trials all_trials_of(std::vector<key::Candidate>& candidates, const select::Prun
         std::ranges::copy_if(*part, std::back_inserter(known), is_measured);
         std::erase_if(*part, is_measured);
     }
+    for (const std::size_t index : known) {
+        candidates[index].not_run.clear();  // it has run, whatever its rank is
+    }
     if (!trials.order.empty() || !more.empty()) {
         std::ranges::move(contenders_again(known, candidates), std::back_inserter(trials.order));
     }

@@ -64,6 +64,7 @@ TEST(Trials, WhatRankKeptOutRunsAgainToo) {
     known[3].choice = key::GraphChoice{0, {{2, 3}}};
     const Trials trials = trials_of(known, {.most_trials = 1});
     EXPECT_THAT(trials.order, ElementsAre(0, 1, 2, 3));
+    EXPECT_EQ(known[2].not_run, "");
     EXPECT_EQ(trials.nb_sure, 3U) << "the last one, which is new, runs while there is time";
 }
 
