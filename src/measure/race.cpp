@@ -27,6 +27,14 @@ std::int64_t spread_of(const std::vector<std::int64_t>& values) {
     return median_of(std::move(deviations));
 }
 
+bool least_is_clear(std::span<const SampledTime> times) {
+    const auto least = std::ranges::min_element(times, {}, &SampledTime::median_ns);
+    const auto spread_ns = [](const SampledTime& time) { return std::max<std::int64_t>(time.spread_ns, 0); };
+    return least != times.end() && std::ranges::count_if(times, [&](const SampledTime& time) {
+                                       return time.median_ns - least->median_ns <= spread_ns(*least) + spread_ns(time);
+                                   }) == 1;
+}
+
 namespace {
 
 // The standard deviation that normal noise of this spread has. Of few samples the median absolute deviation says little
@@ -199,21 +207,13 @@ void Race::drop_the_beaten() {
 }
 
 bool Race::leader_is_clear() const {
-    const auto best = leader();
-    if (!best) {
-        return false;
-    }
-    const std::int64_t best_ns = median_of(m_runners[*best].samples_ns);
-    const std::int64_t noise_ns = std::max<std::int64_t>(spread_of(m_runners[*best].samples_ns), 0);
-    for (std::size_t i = 0; i < m_runners.size(); ++i) {
-        const Runner& runner = m_runners[i];
-        if (i != *best && !runner.out && !runner.samples_ns.empty() &&
-            median_of(runner.samples_ns) - best_ns <=
-                noise_ns + std::max<std::int64_t>(spread_of(runner.samples_ns), 0)) {
-            return false;
+    std::vector<SampledTime> times;
+    for (const Runner& runner : m_runners) {
+        if (!runner.out && !runner.samples_ns.empty()) {
+            times.push_back({median_of(runner.samples_ns), spread_of(runner.samples_ns)});
         }
     }
-    return true;
+    return least_is_clear(times);
 }
 
 }  // namespace cudnn_tune::measure

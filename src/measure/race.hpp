@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace cudnn_tune::measure {
@@ -116,6 +117,14 @@ class Race {
     int m_round = 0;
     std::size_t m_cursor = 0;
 };
+
+// The time of one that ran: median and spread of its samples.
+struct SampledTime {
+    std::int64_t median_ns;
+    std::int64_t spread_ns;  // below 0: not known
+};
+// False if another time is within the noise of the least one: both spreads together. False if there is none.
+[[nodiscard]] bool least_is_clear(std::span<const SampledTime>);
 
 [[nodiscard]] std::int64_t median_of(std::vector<std::int64_t> values);  // requires at least one value
 // Median absolute deviation; -1 for fewer than 2 values.

@@ -139,7 +139,12 @@ GraphService::Found GraphService::find_or_tune(Library& library, const cudnn::Gr
     Found found;
     if (reply.record) {
         found.measured_now = reply.measured_now;
-        found.answer = keep(key, problem.mode, [&] { return make_answer(text, is_fp32, *reply.record, terms); });
+        found.answer = m_answers.put(key, make_answer(text, is_fp32, *reply.record, terms), true);
+        if (problem.mode == abi::k_mode_b && found.answer->lists[abi::k_mode_b].empty()) {
+            // Another thread's answer was there first, without that list.
+            const Key own{key.digest, key.library, 1};
+            found.answer = m_answers.put(own, make_answer(text, is_fp32, *reply.record, terms), true);
+        }
     } else if (const Tuner::RecordPtr near = m_context.tuner().nearest(question, terms.nearest)) {
         auto answer = make_answer(text, is_fp32, borrowed_record(*near, text), terms);
         answer->is_near = true;
@@ -149,19 +154,6 @@ GraphService::Found GraphService::find_or_tune(Library& library, const cudnn::Gr
         found.answer = found.unmeasured.get();
     }
     return found;
-}
-
-const GraphService::Answer* GraphService::keep(Key key, int mode,
-                                               const std::function<std::unique_ptr<Answer>()>& make) {
-    auto made = make();
-    const auto is_without_second_list = [](const Answer& answer) { return answer.lists[abi::k_mode_b].empty(); };
-    const bool has_it = !is_without_second_list(*made);
-    const Answer* kept = m_answers.put(key, std::move(made), true);
-    if (mode == abi::k_mode_b && has_it && is_without_second_list(*kept)) {
-        key.is_second_list = 1;
-        kept = m_answers.put(key, make(), true);
-    }
-    return kept;
 }
 
 std::unique_ptr<GraphService::Answer> GraphService::make_answer(key::KeyText text, bool is_fp32,

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <memory>
 
 #include "cudnn/graph_configurations.hpp"
@@ -59,8 +58,6 @@ class GraphService {
     };
     [[nodiscard]] Found find_or_tune(Library&, const cudnn::GraphProblem&, const cudnn::GraphTarget&, const Key&,
                                      key::KeyText, bool may_measure);
-    // The answer of this process from now on: another thread's, if it was there first and has the list of `mode`.
-    [[nodiscard]] const Answer* keep(Key, int mode, const std::function<std::unique_ptr<Answer>()>& make);
     [[nodiscard]] std::unique_ptr<Answer> make_answer(key::KeyText, bool is_fp32, const cache::Record&,
                                                       const select::Terms&);
     [[nodiscard]] static const std::vector<std::size_t>& list_for(const Answer&, int mode);

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "key/environment.hpp"
+#include "measure/race.hpp"
 
 namespace cudnn_tune::tune {
 
@@ -192,22 +194,14 @@ std::vector<std::size_t> contenders(std::vector<key::Candidate>& candidates, std
 }
 
 bool leader_is_clear_in(const std::vector<key::Candidate>& candidates) {
-    const auto ran = [](const key::Candidate& candidate) {
-        return candidate.status == abi::k_success && candidate.measured();
-    };
-    const key::Candidate* fastest = nullptr;
+    std::set<key::Choice> seen;
+    std::vector<measure::SampledTime> times;
     for (const key::Candidate& candidate : candidates) {
-        if (ran(candidate) && (fastest == nullptr || candidate.time_ns < fastest->time_ns)) {
-            fastest = &candidate;
+        if (candidate.status == abi::k_success && candidate.measured() && seen.insert(candidate.choice).second) {
+            times.push_back({candidate.time_ns, candidate.spread_ns});
         }
     }
-    const auto noise_ns = [](const key::Candidate& candidate) {
-        return std::max<std::int64_t>(candidate.spread_ns, 0);
-    };
-    return fastest != nullptr && std::ranges::none_of(candidates, [&](const key::Candidate& other) {
-               return ran(other) && other.choice != fastest->choice &&
-                      other.time_ns - fastest->time_ns <= noise_ns(*fastest) + noise_ns(other);
-           });
+    return measure::least_is_clear(times);
 }
 
 bool is_complete(const std::vector<key::Candidate>& candidates) {

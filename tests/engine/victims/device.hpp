@@ -20,6 +20,20 @@ inline void open_device(int number = 0) {
     }
 }
 
+inline void end_capture_of(abi::CuStream stream) {
+    void* graph = nullptr;
+    const int status = cuStreamEndCapture(stream, &graph);
+    std::printf("capture: status=%d graph=%d\n", status, graph != nullptr ? 1 : 0);
+}
+
+inline abi::CuCaptureMode capture_mode_of_thread() {
+    abi::CuCaptureMode mode = 0;
+    cuThreadExchangeStreamCaptureMode(&mode);
+    abi::CuCaptureMode back = mode;
+    cuThreadExchangeStreamCaptureMode(&back);
+    return mode;
+}
+
 class DeviceBuffer {
   public:
     explicit DeviceBuffer(std::size_t floats, float first = 1.0F) : m_floats(floats) {

@@ -190,21 +190,14 @@ class Client {
         require(cudnn().cudnnSetStream(m_handle, m_stream) == 0, "cudnnSetStream");
     }
     void begin_capture() const { require(cuStreamBeginCapture_v2(m_stream, 0) == 0, "beginning a capture"); }
-    void end_capture() const {
-        void* graph = nullptr;
-        const int status = cuStreamEndCapture(m_stream, &graph);
-        std::printf("capture: status=%d graph=%d\n", status, graph != nullptr ? 1 : 0);
-    }
+    void end_capture() const { end_capture_of(m_stream); }
 
     void check() const {
         int number = -1;
         void* stream = nullptr;
-        int capture_mode = 0;
+        const int capture_mode = capture_mode_of_thread();
         cuCtxGetDevice(&number);
         cudnn().cudnnGetStream(m_handle, &stream);
-        cuThreadExchangeStreamCaptureMode(&capture_mode);
-        int back = capture_mode;
-        cuThreadExchangeStreamCaptureMode(&back);
         std::printf("check: device=%d stream=%d mode=%d\n", number, stream == m_stream ? 1 : 0, capture_mode);
     }
 

@@ -198,32 +198,21 @@ class Client {
         }
     }
     void begin_capture() const { require(cuStreamBeginCapture_v2(m_stream, 0) == 0, "beginning a capture"); }
-    void end_capture() const {
-        void* graph = nullptr;
-        const int status = cuStreamEndCapture(m_stream, &graph);
-        std::printf("capture: status=%d graph=%d\n", status, graph != nullptr ? 1 : 0);
-    }
+    void end_capture() const { end_capture_of(m_stream); }
     void begin_other_capture() {
         require(cuStreamCreate(&m_other_stream, 0) == 0 && cuStreamBeginCapture_v2(m_other_stream, 0) == 0,
                 "beginning a capture");
     }
-    void end_other_capture() const {
-        void* graph = nullptr;
-        const int status = cuStreamEndCapture(m_other_stream, &graph);
-        std::printf("capture: status=%d graph=%d\n", status, graph != nullptr ? 1 : 0);
-    }
+    void end_other_capture() const { end_capture_of(m_other_stream); }
 
     void check() const {
         int device = -1;
         void* stream = nullptr;
         void* context = nullptr;
-        int mode = 0;
+        const int mode = capture_mode_of_thread();
         cuCtxGetDevice(&device);
         cuCtxGetCurrent(&context);
         cudnn().cudnnGetStream(m_handle, &stream);
-        cuThreadExchangeStreamCaptureMode(&mode);
-        int back = mode;
-        cuThreadExchangeStreamCaptureMode(&back);
         int math = -1;
         std::uint64_t input = 0;
         std::uint64_t output = 0;
